@@ -1,0 +1,1 @@
+//! Finds the fastest parallel layout for training a large language model.

@@ -1,0 +1,2 @@
+//! The `parlayout` binary.
+fn main() {}
