@@ -1,1 +1,13 @@
-//! Finds the fastest parallel layout for training a large language model.
+//! Finds the fastest parallel layout for training a large language model, proves it optimal,
+//! and explains it.
+
+pub mod axis;
+pub mod cluster;
+pub mod framework;
+pub mod instance;
+pub mod job;
+pub mod layout;
+pub mod layout_space;
+pub mod quantity;
+pub mod transformer;
+pub mod workload;

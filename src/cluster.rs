@@ -1,0 +1,123 @@
+//! The machine: accelerators, nodes, networks, and how efficiently software uses them.
+
+use crate::layout::AttentionKernel;
+use crate::quantity::{Bytes, BytesPerSecond, FlopsPerSecond, Seconds};
+use crate::workload::Precision;
+
+/// One kind of GPU, from its data sheet.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Accelerator {
+    /// Catalog name, such as `a100-80gb`.
+    pub name: String,
+    /// Memory that a training process can use.
+    pub usable_memory: Bytes,
+    /// Bandwidth of the device memory.
+    pub memory_bandwidth: BytesPerSecond,
+    /// Dense peak at bf16 (and fp16).
+    pub peak_bf16: FlopsPerSecond,
+    /// Dense peak at fp8, where the GPU has it.
+    pub peak_fp8: Option<FlopsPerSecond>,
+}
+
+impl Accelerator {
+    /// Peak of matrix products at `precision`; bf16's where the GPU has no faster unit.
+    #[must_use]
+    pub fn peak(&self, precision: Precision) -> FlopsPerSecond {
+        match precision {
+            Precision::Bf16 | Precision::Fp16 => self.peak_bf16,
+            Precision::Fp8 => self.peak_fp8.unwrap_or(self.peak_bf16),
+        }
+    }
+}
+
+/// Equal nodes of equal GPUs, with what is known of their speed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cluster {
+    /// Catalog name or the user's.
+    pub name: String,
+    /// The GPU of every node.
+    pub accelerator: Accelerator,
+    /// GPUs of the job, `G`.
+    pub gpus: u32,
+    /// GPUs a node, `g_node`.
+    pub gpus_per_node: u32,
+    /// Bus bandwidth of collectives within a node, a GPU.
+    pub intra_node_bandwidth: BytesPerSecond,
+    /// Bandwidth that a node's GPUs share towards other nodes.
+    pub inter_node_bandwidth: BytesPerSecond,
+    /// What software reaches of the hardware's peaks.
+    pub efficiency: Efficiency,
+    /// Where the figures come from.
+    pub calibration: Calibration,
+}
+
+/// Fitted or assumed parameters of the cost model that belong to GPU and network.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Efficiency {
+    /// Share of the peak that matrix products reach, `eta_gemm`.
+    pub gemm: f64,
+    /// Share of the peak of FlashAttention 1 on causal FLOP, `eta_flash1`.
+    pub flash_attention_1: f64,
+    /// Share of the peak of FlashAttention 2 on causal FLOP, `eta_flash2`.
+    pub flash_attention_2: f64,
+    /// Softmax traffic of Megatron's fused kernel, bytes an attention element (forward and backward).
+    pub softmax_bytes_fused: f64,
+    /// Softmax traffic of unfused operators, bytes an attention element (forward and backward).
+    pub softmax_bytes_torch: f64,
+    /// Multiplier of the counted elementwise traffic, `k_elem`.
+    pub elementwise: f64,
+    /// Traffic of one unfused RMSNorm, bytes a token and hidden element, `by_rms`.
+    pub rmsnorm_bytes: f64,
+    /// Share of the device-memory bandwidth that streaming kernels reach.
+    pub memory_bandwidth: f64,
+    /// Host time a layer and micro-batch, `t_launch`.
+    pub launch: Seconds,
+    /// Further host time without the RMSNorm kernel, `t_unfused`.
+    pub launch_unfused: Seconds,
+    /// Traffic of the loss, bytes a logit, `by_logit`.
+    pub logit_bytes: f64,
+    /// Time of a ring hop for 1e6 parameters, `alpha`.
+    pub ring_hop: Seconds,
+    /// Exponent of network congestion over GPUs, `gamma`.
+    pub congestion: f64,
+    /// Latency of one rank-to-rank hop of a tensor-parallel collective.
+    pub collective_latency: Seconds,
+    /// Latency of one transfer between pipeline stages.
+    pub pipeline_hop_latency: Seconds,
+}
+
+impl Efficiency {
+    /// Share of the peak that flash attention reaches on causal FLOP; `gemm`'s without it.
+    #[must_use]
+    pub const fn attention(&self, kernel: AttentionKernel) -> f64 {
+        match kernel {
+            AttentionKernel::Flash1 => self.flash_attention_1,
+            AttentionKernel::Flash2 => self.flash_attention_2,
+            AttentionKernel::MegatronFused | AttentionKernel::Torch => self.gemm,
+        }
+    }
+}
+
+/// Where a cluster's figures come from, and how far to trust what follows from them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Calibration {
+    /// Whether speeds were fitted to measured runs.
+    pub kind: CalibrationKind,
+    /// Typical relative error of a predicted step time (a share).
+    pub time_error: f64,
+    /// Scale of the logistic error of log peak memory: see [`oom_probability`].
+    ///
+    /// [`oom_probability`]: crate::cost_model::memory::oom_probability
+    pub memory_scale: f64,
+    /// Source of the figures.
+    pub source: String,
+}
+
+/// How a cluster's speeds were obtained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CalibrationKind {
+    /// Fitted to measured runs on this cluster.
+    Measured,
+    /// Data-sheet hardware, software efficiencies of a similar cluster.
+    DataSheet,
+}

@@ -1,0 +1,226 @@
+//! A parallel layout: what the program chooses.
+
+use std::fmt;
+
+/// The discrete choices that hold for the whole job.
+///
+/// A [`Layout`] adds, for each pipeline stage, the number of layers and how many of them are
+/// checkpointed. Variants that the cost model cannot tell apart from another are not produced
+/// (sequence parallelism without tensor parallelism, say).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Cell {
+    /// Tensor-parallel degree, `tp`.
+    pub tensor_parallel: u32,
+    /// Pipeline stages, `pp`.
+    pub pipeline_parallel: u32,
+    /// Data-parallel replicas, `dp`.
+    pub data_parallel: u32,
+    /// Context-parallel degree: the ranks that share one sequence, `cp`.
+    pub context_parallel: u32,
+    /// Expert-parallel degree; 1 for dense networks.
+    pub expert_parallel: u32,
+    /// Model chunks a pipeline rank, `v`; more than 1 is an interleaved schedule.
+    pub virtual_stages: u32,
+    /// Sequences of a micro-batch, `b`.
+    pub micro_batch: u32,
+    /// Whether activations outside the tensor-parallel blocks are split along the sequence.
+    pub sequence_parallel: SequenceParallel,
+    /// What data-parallel ranks split among themselves.
+    pub sharding: Sharding,
+    /// Implementation of attention.
+    pub attention_kernel: AttentionKernel,
+    /// Implementation of `RMSNorm`.
+    pub rmsnorm_kernel: RmsNormKernel,
+    /// Order of forward and backward passes in the pipeline.
+    pub schedule: Schedule,
+}
+
+impl Cell {
+    /// GPUs that the degrees multiply to (expert parallelism folds onto the same ranks).
+    #[must_use]
+    pub const fn gpus(&self) -> u64 {
+        self.tensor_parallel as u64
+            * self.pipeline_parallel as u64
+            * self.data_parallel as u64
+            * self.context_parallel as u64
+    }
+
+    /// Micro-batches of one step, `M = global_batch / (dp b)`; rounded down if uneven.
+    #[must_use]
+    pub const fn micro_batches(&self, global_batch: u64) -> u64 {
+        global_batch / (self.data_parallel as u64 * self.micro_batch as u64)
+    }
+}
+
+/// A complete layout.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Layout {
+    /// The choices that hold for the whole job.
+    pub cell: Cell,
+    /// One entry a pipeline stage, first to last.
+    pub stages: Vec<Stage>,
+}
+
+/// Layers of one pipeline stage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, PartialOrd, Ord)]
+pub struct Stage {
+    /// Transformer layers, over all virtual stages of the rank.
+    pub layers: u32,
+    /// Layers whose activations are recomputed, by mode in the order of [`Recompute::ALL`].
+    pub recomputed: [u32; 3],
+}
+
+impl Stage {
+    /// Checkpointed layers over all modes.
+    #[must_use]
+    pub const fn checkpointed_layers(&self) -> u32 {
+        self.recomputed[0] + self.recomputed[1] + self.recomputed[2]
+    }
+}
+
+/// Declares an enum of named choices with the spelling used in files and output.
+macro_rules! choice {
+    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $text:literal,)+ }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum $name {
+            $($(#[$variant_doc])* $variant,)+
+        }
+
+        impl $name {
+            /// Every variant, in order of declaration.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// The spelling in files and output.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $text,)+
+                }
+            }
+
+            /// The variant spelled `text`.
+            #[must_use]
+            pub fn parse(text: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|variant| variant.as_str() == text)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self.as_str())
+            }
+        }
+    };
+}
+
+choice!(
+    /// Sequence parallelism (Korthikanti et al., arXiv 2205.05198).
+    SequenceParallel {
+        /// Every tensor-parallel rank holds the whole sequence between its blocks.
+        Off = "off",
+        /// Norms and residuals are split along the sequence among the tensor-parallel ranks.
+        On = "on",
+    }
+);
+
+choice!(
+    /// What data-parallel ranks split among themselves (Rajbhandari et al., arXiv 1910.02054).
+    Sharding {
+        /// Everything is replicated (plain data parallelism).
+        None = "zero-0",
+        /// Optimizer states.
+        OptimizerStates = "zero-1",
+        /// Optimizer states and gradients.
+        Gradients = "zero-2",
+        /// Optimizer states, gradients and weights (`FSDP`).
+        Parameters = "zero-3",
+        /// Weights within a node, replicas across nodes (`HSDP`).
+        Hybrid = "hsdp",
+    }
+);
+
+choice!(
+    /// Implementation of attention.
+    AttentionKernel {
+        /// Unfused PyTorch operators.
+        Torch = "torch",
+        /// Megatron-LM's fused softmax.
+        MegatronFused = "megatron-fused",
+        /// FlashAttention 1.
+        Flash1 = "flash-attention-1",
+        /// FlashAttention 2 or later.
+        Flash2 = "flash-attention-2",
+    }
+);
+
+impl AttentionKernel {
+    /// Whether the kernel keeps the attention matrix out of memory.
+    #[must_use]
+    pub const fn is_flash(self) -> bool {
+        matches!(self, Self::Flash1 | Self::Flash2)
+    }
+}
+
+choice!(
+    /// Implementation of `RMSNorm`.
+    RmsNormKernel {
+        /// Unfused PyTorch operators.
+        Unfused = "unfused",
+        /// One fused kernel, which keeps 16 bytes a token and hidden element less.
+        Fused = "fused",
+    }
+);
+
+choice!(
+    /// Order of forward and backward passes in the pipeline.
+    Schedule {
+        /// One forward, one backward (interleaved where `virtual_stages` is above 1).
+        OneForwardOneBackward = "1f1b",
+        /// Zero bubble with the memory of 1F1B (Qi et al., arXiv 2401.10241).
+        ZeroBubble1p = "zb-1p",
+        /// Zero bubble with twice that memory.
+        ZeroBubble2p = "zb-2p",
+        /// All forward passes, then all backward passes.
+        AllForwardAllBackward = "afab",
+    }
+);
+
+choice!(
+    /// What a checkpointed layer recomputes in the backward pass.
+    Recompute {
+        /// The whole layer: only its input is kept.
+        Full = "full",
+        /// The feed-forward block: its inner activations are not kept.
+        FeedForward = "feed-forward",
+        /// Softmax and dropout of attention (Korthikanti et al.), of use without flash attention.
+        AttentionCore = "attention-core",
+    }
+);
+
+choice!(
+    /// One checkpointing flag for all layers: what `layout choice` decides.
+    Checkpointing {
+        /// Every activation is kept.
+        None = "none",
+        /// Every layer recomputes itself whole.
+        Full = "full",
+        /// Every layer recomputes its feed-forward block.
+        FeedForward = "feed-forward",
+        /// Every layer recomputes its attention core.
+        AttentionCore = "attention-core",
+    }
+);
+
+impl Checkpointing {
+    /// The recompute mode of every layer, if any.
+    #[must_use]
+    pub const fn recompute(self) -> Option<Recompute> {
+        match self {
+            Self::None => None,
+            Self::Full => Some(Recompute::Full),
+            Self::FeedForward => Some(Recompute::FeedForward),
+            Self::AttentionCore => Some(Recompute::AttentionCore),
+        }
+    }
+}
