@@ -15,7 +15,7 @@ use crate::catalog;
 use crate::cluster::{Accelerator, CalibrationKind, Cluster};
 use crate::quantity::Measured;
 
-/// Most GPUs of one node (or of one NVLink domain).
+/// Most GPUs of one node (or of one `NVLink` domain).
 const MOST_GPUS_PER_NODE: u64 = 1024;
 /// Largest physical quantity in base units: beyond it arithmetic loses its meaning.
 const LARGEST: f64 = 1e24;

@@ -133,9 +133,9 @@ section! {
     struct EfficiencySection {
         /// Share of the peak that matrix products reach (`eta_gemm`).
         gemm: Number,
-        /// Share of the peak of FlashAttention 1, on causal FLOP (`eta_flash1`).
+        /// Share of the peak of `FlashAttention` 1, on causal FLOP (`eta_flash1`).
         flash_attention_1: Number,
-        /// Share of the peak of FlashAttention 2 or later, on causal FLOP (`eta_flash2`).
+        /// Share of the peak of `FlashAttention` 2 or later, on causal FLOP (`eta_flash2`).
         flash_attention_2: Number,
         /// Softmax traffic of Megatron's fused kernel, bytes an attention element.
         softmax_bytes_fused: Number,
@@ -143,13 +143,13 @@ section! {
         softmax_bytes_torch: Number,
         /// Multiplier of the counted elementwise traffic (`k_elem`).
         elementwise: Number,
-        /// Traffic of an unfused RMSNorm, bytes a token and hidden element (`by_rms`).
+        /// Traffic of an unfused `RMSNorm`, bytes a token and hidden element (`by_rms`).
         rmsnorm_bytes: Number,
         /// Share of the memory bandwidth that streaming kernels reach.
         memory_bandwidth: Number,
         /// Host time a layer and micro-batch (`t_launch`).
         launch: Quantity<Seconds>,
-        /// Further host time without the RMSNorm kernel (`t_unfused`).
+        /// Further host time without the `RMSNorm` kernel (`t_unfused`).
         launch_unfused: Quantity<Seconds>,
         /// Traffic of the loss, bytes a logit (`by_logit`).
         logit_bytes: Number,
@@ -189,7 +189,7 @@ section! {
         partition: OneOf<Partition>,
         /// Which layers of a stage may be checkpointed.
         checkpointing: OneOf<CheckpointRule>,
-        /// Whether the fused RMSNorm works in a checkpointed layer.
+        /// Whether the fused `RMSNorm` works in a checkpointed layer.
         fused_rmsnorm: OneOf<FusedRmsNorm>,
         /// Bytes of a gradient: 2 (bf16), 4 (fp32), 6 (bf16 with an fp32 accumulator).
         gradient_bytes: Number,

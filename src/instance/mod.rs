@@ -11,9 +11,11 @@ use std::sync::Arc;
 use crate::job::Job;
 use crate::layout_space::LayoutSpace;
 
+mod architecture;
 mod check;
 mod choices;
 pub(crate) mod cluster;
+mod config_fields;
 mod config_json;
 pub(crate) mod document;
 mod efficiency;

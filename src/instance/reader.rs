@@ -24,20 +24,15 @@ pub(crate) trait Value: Sized + Clone + JsonSchema {
 }
 
 /// What a file says for one key.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) enum Field<T> {
     /// Nothing.
+    #[default]
     Absent,
     /// Something impossible, which is reported already.
     Broken,
     /// A value, and where it stands.
     Given(T, Origin),
-}
-
-impl<T> Default for Field<T> {
-    fn default() -> Self {
-        Self::Absent
-    }
 }
 
 impl<T: Value> Field<T> {
