@@ -10,18 +10,20 @@ use serde_json::{Map, Value as Json};
 
 use super::architecture::{self, Architecture, AttentionBias, Positions};
 use super::config_fields::{HARMLESS, SHAPE, unsupported, warnings};
-use super::document::{Entry, Node, Origin, Source, SourceKind, Table, Tree};
+use super::document::{Node, Origin, Source, SourceKind, Table, Tree};
 use super::error::{Problems, shown};
 use super::file::ModelSection;
-use super::reader::{Count, Field, OneOf};
+use super::reader::{Field, Value};
+use super::values::{Count, OneOf};
 use super::{spelling, text_file};
 use crate::transformer::{Biases, Embeddings};
 
-/// The name of the network and its shape. `path` is the file or a folder that has a
-/// `config.json`.
+/// The name of the network and its shape, of which the instance itself may give parts. `path` is
+/// the file or a folder that has a `config.json`.
 pub(crate) fn read(
     path: &str,
     at: &Origin,
+    given: &ModelSection,
     problems: &mut Problems,
 ) -> Option<(String, ModelSection)> {
     let mut file = at.source.folder.join(path);
@@ -57,11 +59,12 @@ pub(crate) fn read(
             let origin = Origin::new(&source, position(&source.text, &error));
             let text = error.to_string();
             let text = text.split(" at line").next().unwrap_or_default();
-            problems.add(&origin, format!("the file is not JSON: {text}"), "");
+            let hint = "give the `config.json` of a model";
+            problems.add(&origin, format!("the file is not JSON: {text}"), hint);
             return None;
         }
     };
-    Some((name(&file), section(&source, fields, problems)?))
+    Some((name(&file), section(&source, fields, given, problems)?))
 }
 
 /// The byte at which JSON ends to be valid.
@@ -91,6 +94,7 @@ fn name(file: &Path) -> String {
 fn section(
     source: &Arc<Source>,
     mut fields: Map<String, Json>,
+    given: &ModelSection,
     problems: &mut Problems,
 ) -> Option<ModelSection> {
     let mut start = 0;
@@ -125,7 +129,7 @@ fn section(
     }
     let architecture = config.architecture(problems);
     config.warn_of_unknown_fields(architecture, problems);
-    Some(config.shape(architecture, problems))
+    Some(config.shape(architecture, given, problems))
 }
 
 /// The fields of one config, and where they stand.
@@ -147,8 +151,12 @@ impl Config<'_> {
         let after = at + key.len();
         let line = text[after..].lines().next().unwrap_or_default();
         let value = line.trim_start_matches([' ', '\t', ':']);
+        let length = match value.strip_prefix('"') {
+            Some(text) => text.find('"').map(|end| end + 2),
+            None => value.find([',', '}', ' ', '\t', '\r']),
+        };
         let from = after + line.len() - value.len();
-        let to = from + value.trim_end_matches([',', ' ', '\t', '\r']).len();
+        let to = from + length.unwrap_or(value.len());
         Origin::new(self.source, if from < to { from..to } else { at..after })
     }
 
@@ -208,45 +216,63 @@ impl Config<'_> {
             Json::Null | Json::Object(_) => Tree::Table(Table::default()),
         };
         let origin = self.origin(field);
-        let table = Table {
-            entries: vec![Entry {
-                key: field.to_owned(),
-                key_origin: origin.clone(),
-                node: Node { value, origin },
-            }],
-        };
-        Field::read(&table, field, "", problems)
+        let node = Node { value, origin };
+        match Count::read(&node, field, problems) {
+            Some(count) => Field::Given(count, node.origin),
+            None => Field::Broken,
+        }
     }
 
-    /// The first field of several names.
+    /// The field that states one of our keys.
     fn count(&self, key: &str, problems: &mut Problems) -> Field<Count> {
-        let names = SHAPE.iter().find(|(ours, _)| *ours == key);
-        names
-            .into_iter()
-            .flat_map(|(_, names)| *names)
+        names_of(key)
+            .iter()
             .find(|name| self.fields.contains_key(**name))
             .map_or(Field::Absent, |name| self.read(name, problems))
+    }
+
+    /// The same for a key that every network has, unless the instance itself gives it.
+    fn required(
+        &self,
+        key: &str,
+        given: &Field<Count>,
+        implied: Option<u64>,
+        problems: &mut Problems,
+    ) -> Field<Count> {
+        let start = Origin::new(self.source, self.start..self.start);
+        match (self.count(key, problems), implied) {
+            (Field::Absent, Some(implied)) => Field::Given(Count(implied), start),
+            (Field::Absent, None) if given.is_absent() => {
+                let text = format!("the config has no `{}`", names_of(key)[0]);
+                problems.add(&start, text, format!("give `{key}` in `[model]`"));
+                Field::Broken
+            }
+            (field, _) => field,
+        }
     }
 
     fn flag(&self, field: &str) -> Option<bool> {
         self.fields.get(field).and_then(Json::as_bool)
     }
 
-    fn shape(&self, architecture: &Architecture, problems: &mut Problems) -> ModelSection {
+    fn shape(
+        &self,
+        architecture: &Architecture,
+        given: &ModelSection,
+        problems: &mut Problems,
+    ) -> ModelSection {
         let here = || Origin::new(self.source, 0..0);
-        let given = |count: u64| Field::Given(Count(count), here());
-        let hidden = self.count("hidden", problems);
-        let mut feed_forward_width = self.count("feed_forward_width", problems);
-        if feed_forward_width.is_absent()
-            && let (Some(times), Some(hidden)) = (architecture.default_expansion, hidden.value())
-        {
-            feed_forward_width = given(hidden.0.saturating_mul(times));
-        }
+        let implied_count = |count: u64| Field::Given(Count(count), here());
+        let hidden = self.required("hidden", &given.hidden, None, problems);
+        let expansion = architecture.default_expansion.zip(hidden.value());
+        let implied = expansion.map(|(times, hidden)| hidden.0.saturating_mul(times));
+        let width = &given.feed_forward_width;
+        let feed_forward_width = self.required("feed_forward_width", width, implied, problems);
         let mut head_width = self.count("head_width", problems);
         if head_width.is_absent()
             && let Some(width) = architecture.default_head_width
         {
-            head_width = given(width);
+            head_width = implied_count(width);
         }
         let learned_positions = match architecture.positions {
             Positions::Rotary => Field::Absent,
@@ -255,7 +281,7 @@ impl Config<'_> {
                 default,
                 extra,
             } => match self.read(field, problems) {
-                Field::Absent => given(default + extra),
+                Field::Absent => implied_count(default + extra),
                 Field::Given(count, at) => Field::Given(Count(count.0.saturating_add(extra)), at),
                 Field::Broken => Field::Broken,
             },
@@ -267,10 +293,10 @@ impl Config<'_> {
             Embeddings::Untied
         };
         ModelSection {
-            layers: self.count("layers", problems),
-            heads: self.count("heads", problems),
+            layers: self.required("layers", &given.layers, None, problems),
+            heads: self.required("heads", &given.heads, None, problems),
             key_value_heads: self.count("key_value_heads", problems),
-            vocabulary: self.count("vocabulary", problems),
+            vocabulary: self.required("vocabulary", &given.vocabulary, None, problems),
             hidden,
             head_width,
             feed_forward_width,
@@ -303,4 +329,12 @@ impl Config<'_> {
             }
         }
     }
+}
+
+/// The fields that state one of our keys.
+fn names_of(key: &str) -> &'static [&'static str] {
+    SHAPE
+        .iter()
+        .find(|(ours, _)| *ours == key)
+        .map_or(&[], |(_, names)| names)
 }

@@ -4,7 +4,8 @@
 use super::cluster::over_bases;
 use super::error::Problems;
 use super::file::{CalibrationSection, ClusterSection, EfficiencySection};
-use super::reader::{Field, Number, Quantity, Value};
+use super::reader::{Field, Value};
+use super::values::{Number, Quantity};
 use crate::catalog;
 use crate::cluster::{Calibration, CalibrationKind, Efficiency};
 use crate::quantity::Seconds;
@@ -146,7 +147,7 @@ fn between(
                 number.0
             )
         },
-        "",
+        "see its unit in docs/instance-format.md",
     );
     field.value().map(|number| number.0)
 }

@@ -6,10 +6,9 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use super::document::{Node, Table};
 use super::error::Problems;
-use super::reader::{
-    Count, Field, Number, OneOf, Quantity, Section, Value, section, section_table,
-};
+use super::reader::{Field, Section, Value, check_keys, section, table_of};
 use super::search::SearchSection;
+use super::values::{Count, Number, OneOf, Quantity};
 use crate::cluster::CalibrationKind;
 use crate::framework::{CheckpointRule, FusedRmsNorm, Logits, Partition};
 use crate::quantity::{Bytes, BytesPerSecond, FlopsPerSecond, Seconds};

@@ -3,7 +3,8 @@
 use super::document::Origin;
 use super::error::Problems;
 use super::file::FrameworkSection;
-use super::reader::{Field, Number, Value};
+use super::reader::{Field, Value};
+use super::values::Number;
 use crate::catalog;
 use crate::framework::Framework;
 
@@ -45,7 +46,7 @@ pub(crate) fn complete(
                     number.0
                 )
             },
-            "",
+            "see its unit in docs/instance-format.md",
         );
     };
     share(

@@ -30,6 +30,7 @@ mod schema;
 mod search;
 pub(crate) mod spelling;
 mod text_file;
+mod values;
 
 pub use error::{InstanceError, Place, Problem, Problems};
 pub use overrides::{Flag, Overrides};
