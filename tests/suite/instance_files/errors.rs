@@ -252,7 +252,7 @@ fn on_the_command_line() {
             ),
             (
                 "flags with impossible values",
-                with_flags(vec![
+                with_flags(&[
                     (Flag::Model, "llama-13b"),
                     (Flag::Cluster, "dgx-a100-80gb"),
                     (Flag::Gpus, "-3"),
