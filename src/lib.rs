@@ -3,11 +3,13 @@
 
 pub mod axis;
 pub mod cluster;
+pub mod cost_model;
 pub mod framework;
 pub mod instance;
 pub mod job;
 pub mod layout;
 pub mod layout_space;
+pub mod plan;
 pub mod quantity;
 pub mod transformer;
 pub mod workload;
