@@ -1,0 +1,91 @@
+//! The pipeline: how layers are cut, how many micro-batches are in flight, what the bubble costs.
+
+use crate::framework::Partition;
+use crate::job::Job;
+use crate::layout::{Cell, Schedule};
+
+/// Layers of each stage when the framework cuts the network itself; `None` when its rule allows
+/// no cut into `stages`.
+///
+/// The paper's framework cuts the list [embedding, `L` layers, head] evenly, the remainder to the
+/// early stages. Equal stages need `L` divisible. First-and-last takes as many as the middle
+/// stages less one for embedding and head.
+#[must_use]
+pub fn even_partition(partition: Partition, layers: u32, stages: u32) -> Option<Vec<u32>> {
+    let cut = match partition {
+        Partition::Equal => equal(layers, stages)?,
+        Partition::EmbeddingAndHead => with_embedding_and_head(layers, stages)?,
+        Partition::FirstAndLast => {
+            equal(layers, stages).or_else(|| first_and_last(layers, stages))?
+        }
+        Partition::Free => {
+            equal(layers, stages).or_else(|| with_embedding_and_head(layers, stages))?
+        }
+    };
+    cut.iter().all(|&count| count > 0).then_some(cut)
+}
+
+fn equal(layers: u32, stages: u32) -> Option<Vec<u32>> {
+    layers
+        .is_multiple_of(stages)
+        .then(|| vec![layers / stages; stages as usize])
+}
+
+fn with_embedding_and_head(layers: u32, stages: u32) -> Option<Vec<u32>> {
+    let (share, remainder) = ((layers + 2) / stages, (layers + 2) % stages);
+    (0..stages)
+        .map(|stage| {
+            let items = share + u32::from(stage < remainder);
+            items.checked_sub(u32::from(stage == 0) + u32::from(stage + 1 == stages))
+        })
+        .collect()
+}
+
+fn first_and_last(layers: u32, stages: u32) -> Option<Vec<u32>> {
+    let middle = stages.checked_sub(2).filter(|&count| count > 0)?;
+    let share = (layers + 2).div_ceil(stages);
+    (1..=share).rev().find_map(|count| {
+        let rest = layers
+            .checked_sub(count * middle)
+            .filter(|&rest| rest >= 2)?;
+        let mut cut = vec![count; stages as usize];
+        cut[0] = rest.div_ceil(2);
+        cut[stages as usize - 1] = rest / 2;
+        Some(cut)
+    })
+}
+
+/// Model chunks (one of `v` a rank) whose activations stage `stage` keeps at its peak.
+///
+/// 1F1B: `min(M, pp - stage)` micro-batches (Narayanan et al., arXiv 2104.04473, section 2.2).
+/// Interleaved: `(v - 1) pp + 2 (pp - stage - 1) + 1` chunks, at most `M v`. Zero bubble 2p keeps
+/// about twice as many as 1F1B; all-forward-all-backward keeps all.
+#[must_use]
+pub fn chunks_in_flight(cell: &Cell, stage: u32, micro_batches: u64) -> u64 {
+    let (pp, v) = (
+        u64::from(cell.pipeline_parallel),
+        u64::from(cell.virtual_stages),
+    );
+    let behind = pp - u64::from(stage);
+    let chunks = match cell.schedule {
+        Schedule::AllForwardAllBackward => return micro_batches * v,
+        Schedule::ZeroBubble2p => 2 * behind - 1,
+        Schedule::OneForwardOneBackward | Schedule::ZeroBubble1p if v == 1 => behind,
+        Schedule::OneForwardOneBackward | Schedule::ZeroBubble1p => (v - 1) * pp + 2 * behind - 1,
+    };
+    chunks.min(micro_batches * v)
+}
+
+/// Share of a pipeline fill that a step pays, relative to 1F1B without interleaving.
+///
+/// `1 / v` interleaved (Narayanan et al., equation 3); zero-bubble schedules by their published
+/// bubble rates (Qi et al., arXiv 2401.10241, table 4).
+#[must_use]
+pub fn fill_share(job: &Job, cell: &Cell) -> f64 {
+    let schedule = match cell.schedule {
+        Schedule::OneForwardOneBackward | Schedule::AllForwardAllBackward => 1.0,
+        Schedule::ZeroBubble1p => 0.5,
+        Schedule::ZeroBubble2p => 0.1,
+    };
+    job.framework.bubble_factor * schedule / f64::from(cell.virtual_stages)
+}
