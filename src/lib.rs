@@ -4,6 +4,7 @@
 pub mod axis;
 pub mod cluster;
 pub mod cost_model;
+pub mod feasibility;
 pub mod framework;
 pub mod instance;
 pub mod job;
@@ -11,5 +12,6 @@ pub mod layout;
 pub mod layout_space;
 pub mod plan;
 pub mod quantity;
+pub mod rule;
 pub mod transformer;
 pub mod workload;

@@ -80,6 +80,8 @@ pub fn chunks_in_flight(cell: &Cell, stage: u32, micro_batches: u64) -> u64 {
 ///
 /// `1 / v` interleaved (Narayanan et al., equation 3); zero-bubble schedules by their published
 /// bubble rates (Qi et al., arXiv 2401.10241, table 4).
+/// The multiplier of the schedule is rounded to a twentieth, so that step times stay whole numbers
+/// of a quantum in the programs.
 #[must_use]
 pub fn fill_share(job: &Job, cell: &Cell) -> f64 {
     let schedule = match cell.schedule {
@@ -87,5 +89,9 @@ pub fn fill_share(job: &Job, cell: &Cell) -> f64 {
         Schedule::ZeroBubble1p => 0.5,
         Schedule::ZeroBubble2p => 0.1,
     };
-    job.framework.bubble_factor * schedule / f64::from(cell.virtual_stages)
+    let factor = (job.framework.bubble_factor * schedule * FILL_STEPS).round() / FILL_STEPS;
+    factor / f64::from(cell.virtual_stages)
 }
+
+/// Steps of the schedule's bubble multiplier between 0 and 1.
+pub const FILL_STEPS: f64 = 20.0;
