@@ -1,1 +1,13 @@
-//! Mixed-integer programs.
+//! Mixed-integer programs for layout choice, in operations-research terms.
+//!
+//! The crate talks of items, axes, cells, stages and capacity and knows nothing of what they stand
+//! for. Each formulation is a file that states its problem in mathematics, builds a [`model::Model`]
+//! with named columns and rows, and has an exact oracle beside it that shares no code with the solver.
+//!
+//! * [`layout_choice`]: choose one item of a product of axes under linear rows (multiple choice).
+//!
+//! [`model`] writes a model as LP or MPS text, [`solve`] hands it to `HiGHS`.
+
+pub mod layout_choice;
+pub mod model;
+pub mod solve;
