@@ -270,8 +270,10 @@ fn checkpointing(layout: &Layout) -> Option<Checkpointing> {
 /// Stages that mix recompute modes have no one flag; `checkpointing` then stays unchecked.
 fn check_listed(instance: &Instance, layout: &Layout) -> Vec<Violation> {
     let flag = checkpointing(layout);
-    let candidate =
-        Candidate { cell: layout.cell, checkpointing: flag.unwrap_or(Checkpointing::None) };
+    let candidate = Candidate {
+        cell: layout.cell,
+        checkpointing: flag.unwrap_or(Checkpointing::None),
+    };
     let mut found = Vec::new();
     for axis in Axis::ALL {
         let (code, listed) = (candidate.code(axis), instance.space.values(axis));
@@ -281,7 +283,11 @@ fn check_listed(instance: &Instance, layout: &Layout) -> Vec<Violation> {
         let values: Vec<String> = listed.iter().map(|&code| axis.show(code)).collect();
         found.push(violation(
             Rule::AllowedValues,
-            format!("{axis} = {} is not among the values to try: {}", axis.show(code), values.join(", ")),
+            format!(
+                "{axis} = {} is not among the values to try: {}",
+                axis.show(code),
+                values.join(", ")
+            ),
         ));
     }
     for (index, assignment) in instance.space.forbidden.iter().enumerate() {

@@ -11,6 +11,7 @@ pub mod job;
 pub mod layout;
 pub mod layout_space;
 pub mod plan;
+pub mod planner;
 pub mod quantity;
 pub mod rule;
 pub mod transformer;

@@ -33,13 +33,23 @@ pub fn list(instance: &Instance) -> Candidates {
     let mut entries = Vec::new();
     let mut codes = [0; Axis::COUNT];
     walk(instance, literal, 0, &mut codes, &mut entries);
-    let applied_before = if literal { Vec::new() } else { structural_rules() };
-    Candidates { entries, applied_before }
+    let applied_before = if literal {
+        Vec::new()
+    } else {
+        structural_rules()
+    };
+    Candidates {
+        entries,
+        applied_before,
+    }
 }
 
 /// Every rule but memory.
 fn structural_rules() -> Vec<Rule> {
-    Rule::ALL.into_iter().filter(|&rule| rule != Rule::MemoryCapacity).collect()
+    Rule::ALL
+        .into_iter()
+        .filter(|&rule| rule != Rule::MemoryCapacity)
+        .collect()
 }
 
 /// The axes from the outermost loop to the innermost. Data parallelism comes early: with the GPU
@@ -86,11 +96,15 @@ fn walk(
 
 /// Whether the degrees chosen so far multiply to the job's GPUs.
 fn fills_cluster(instance: &Instance, codes: &[u32; Axis::COUNT]) -> bool {
-    let degrees =
-        [Axis::TensorParallel, Axis::PipelineParallel, Axis::ContextParallel, Axis::DataParallel];
-    let product = degrees
-        .iter()
-        .fold(1_u64, |product, &axis| product.saturating_mul(u64::from(codes[axis as usize])));
+    let degrees = [
+        Axis::TensorParallel,
+        Axis::PipelineParallel,
+        Axis::ContextParallel,
+        Axis::DataParallel,
+    ];
+    let product = degrees.iter().fold(1_u64, |product, &axis| {
+        product.saturating_mul(u64::from(codes[axis as usize]))
+    });
     product == u64::from(instance.job.cluster.gpus)
 }
 
@@ -105,14 +119,26 @@ pub fn broken_rules(instance: &Instance, candidate: &Candidate) -> RuleSet {
     let micro_batches = cell.micro_batches(job.workload.global_batch);
     let mut broken = RuleSet::EMPTY;
     broken.insert_if(Rule::GpuCount, cell.gpus() != u64::from(job.cluster.gpus));
-    broken.insert_if(Rule::HeadsDivisible, !job.transformer.heads.is_multiple_of(tp));
-    broken.insert_if(Rule::KeyValueHeadsDivisible, key_value_remainder(instance, cell) != 0);
+    broken.insert_if(
+        Rule::HeadsDivisible,
+        !job.transformer.heads.is_multiple_of(tp),
+    );
+    broken.insert_if(
+        Rule::KeyValueHeadsDivisible,
+        key_value_remainder(instance, cell) != 0,
+    );
     broken.insert_if(
         Rule::TensorParallelWithinNode,
         !u64::from(job.cluster.gpus_per_node).is_multiple_of(tp),
     );
-    broken.insert_if(Rule::GlobalBatchDivisible, batch_remainder(instance, cell) != 0);
-    broken.insert_if(Rule::SequenceDivisible, sequence_remainder(instance, cell) != 0);
+    broken.insert_if(
+        Rule::GlobalBatchDivisible,
+        batch_remainder(instance, cell) != 0,
+    );
+    broken.insert_if(
+        Rule::SequenceDivisible,
+        sequence_remainder(instance, cell) != 0,
+    );
     broken.insert_if(Rule::LayersCoverStages, partition(instance, cell).is_none());
     broken.insert_if(
         Rule::SequenceParallelNeedsTensorParallel,
@@ -126,7 +152,10 @@ pub fn broken_rules(instance: &Instance, candidate: &Candidate) -> RuleSet {
         Rule::InterleavingMicroBatches,
         interleaved && (micro_batches < pp || !micro_batches.is_multiple_of(pp)),
     );
-    broken.insert_if(Rule::ShardingExcludesPipeline, candidate.code(Axis::Sharding) >= 2 && pp > 1);
+    broken.insert_if(
+        Rule::ShardingExcludesPipeline,
+        candidate.code(Axis::Sharding) >= 2 && pp > 1,
+    );
     broken.insert_if(Rule::ExpertsDivisible, cell.expert_parallel > 1);
     broken.insert_if(
         Rule::RmsNormKernelExcludesCheckpointing,
@@ -134,7 +163,11 @@ pub fn broken_rules(instance: &Instance, candidate: &Candidate) -> RuleSet {
             && cell.rmsnorm_kernel == RmsNormKernel::Fused
             && candidate.checkpointing != Checkpointing::None,
     );
-    let forbidden = instance.space.forbidden.iter().any(|assignment| assignment.matches(candidate));
+    let forbidden = instance
+        .space
+        .forbidden
+        .iter()
+        .any(|assignment| assignment.matches(candidate));
     broken.insert_if(Rule::Forbidden, forbidden);
     broken
 }
@@ -149,8 +182,10 @@ pub fn batch_remainder(instance: &Instance, cell: &Cell) -> u64 {
 /// 0 where `tp` divides the key-value heads or is a multiple of them.
 #[must_use]
 pub fn key_value_remainder(instance: &Instance, cell: &Cell) -> u64 {
-    let (groups, tp) =
-        (instance.job.transformer.key_value_heads, u64::from(cell.tensor_parallel));
+    let (groups, tp) = (
+        instance.job.transformer.key_value_heads,
+        u64::from(cell.tensor_parallel),
+    );
     (groups % tp).min(tp % groups)
 }
 
@@ -159,7 +194,11 @@ pub fn key_value_remainder(instance: &Instance, cell: &Cell) -> u64 {
 pub fn sequence_remainder(instance: &Instance, cell: &Cell) -> u64 {
     let sequence = instance.job.workload.sequence_length;
     let context = u64::from(cell.context_parallel);
-    let zigzag = if context > 1 { sequence % (2 * context) } else { 0 };
+    let zigzag = if context > 1 {
+        sequence % (2 * context)
+    } else {
+        0
+    };
     let split = match cell.sequence_parallel {
         crate::layout::SequenceParallel::On => {
             sequence % (u64::from(cell.tensor_parallel) * context)
@@ -177,8 +216,12 @@ pub fn partition(instance: &Instance, cell: &Cell) -> Option<Vec<u32>> {
     if cell.pipeline_parallel > layers {
         return None;
     }
-    even_partition(instance.job.framework.partition, layers, cell.pipeline_parallel)
-        .filter(|cut| cut.iter().all(|&count| count >= cell.virtual_stages))
+    even_partition(
+        instance.job.framework.partition,
+        layers,
+        cell.pipeline_parallel,
+    )
+    .filter(|cut| cut.iter().all(|&count| count >= cell.virtual_stages))
 }
 
 /// The candidate's layout: the framework's own cut, every layer checkpointed alike.
@@ -186,11 +229,17 @@ pub fn partition(instance: &Instance, cell: &Cell) -> Option<Vec<u32>> {
 pub fn layout(instance: &Instance, candidate: &Candidate) -> Option<Layout> {
     let cut = partition(instance, &candidate.cell)?;
     let stages = cut.into_iter().map(|layers| {
-        let mut stage = Stage { layers, recomputed: [0; 3] };
+        let mut stage = Stage {
+            layers,
+            recomputed: [0; 3],
+        };
         if let Some(mode) = candidate.checkpointing.recompute() {
             stage.recomputed[mode as usize] = layers;
         }
         stage
     });
-    Some(Layout { cell: candidate.cell, stages: stages.collect() })
+    Some(Layout {
+        cell: candidate.cell,
+        stages: stages.collect(),
+    })
 }

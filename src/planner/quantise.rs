@@ -31,7 +31,9 @@ impl Quantum {
     #[must_use]
     pub fn for_step_time(step_time: Seconds) -> Self {
         let exponent = (step_time.value() * 2e-7).log10().floor();
-        Self { stage: Seconds::new(10_f64.powi(exponent as i32)) }
+        Self {
+            stage: Seconds::new(10_f64.powi(exponent as i32)),
+        }
     }
 
     /// Nearest whole number of units.
