@@ -14,5 +14,6 @@ pub mod plan;
 pub mod planner;
 pub mod quantity;
 pub mod rule;
+pub mod runs;
 pub mod transformer;
 pub mod workload;
