@@ -22,7 +22,7 @@
 //!
 //! # Objective
 //! `profit: maximise sum_c p_c x_c`, to an absolute gap below one. Among equal profits the first
-//! item wins: a second program, with the row `profit_floor: sum_c p_c x_c >= best`, minimises
+//! item wins: where several items share the best profit, a second program, with the row `profit_floor: sum_c p_c x_c >= best`, minimises
 //! `sum_c c x_c`.
 //!
 //! # Constraints
@@ -235,14 +235,7 @@ fn first_of_equals(
     if let Outcome::Feasible { .. } = outcome {
         return Ok(feasible(first, profit, profit, *statistics));
     }
-    Ok(Outcome::Optimal {
-        solution: Solution {
-            item: first,
-            profit,
-            bound: profit,
-        },
-        statistics: *statistics,
-    })
+    Ok(optimal(first, profit, *statistics))
 }
 
 /// The same by enumeration, in integers; shares nothing with the program.
@@ -351,6 +344,17 @@ fn decode(data: &Data, columns: &Columns, point: &Point) -> Result<usize, Layout
         return Err(inexact(format!("item {item} violates `{name}`")));
     }
     Ok(item)
+}
+
+fn optimal(item: usize, profit: i64, statistics: Statistics) -> Outcome<Solution> {
+    Outcome::Optimal {
+        solution: Solution {
+            item,
+            profit,
+            bound: profit,
+        },
+        statistics,
+    }
 }
 
 fn feasible(item: usize, profit: i64, bound: i64, statistics: Statistics) -> Outcome<Solution> {
