@@ -9,6 +9,7 @@ pub mod framework;
 pub mod instance;
 pub mod job;
 pub mod layout;
+pub mod layout_argument;
 pub mod layout_space;
 pub mod plan;
 pub mod planner;
