@@ -11,5 +11,6 @@ pub mod layout;
 pub mod layout_space;
 pub mod plan;
 pub mod quantity;
+pub mod report;
 pub mod transformer;
 pub mod workload;

@@ -1,0 +1,15 @@
+//! What the user sees: renders plans, evaluations, batches and catalogs, and decides nothing.
+//!
+//! Every function returns a `String`; only the binary prints.
+
+mod components;
+pub mod evaluation;
+#[cfg(test)]
+pub(crate) mod fixture;
+pub mod layout_text;
+mod number;
+mod style;
+pub mod table;
+mod trust;
+
+pub use style::{Colour, Style};
