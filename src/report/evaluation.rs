@@ -89,9 +89,7 @@ mod tests {
         for line in text.lines() {
             assert!(columns(line) <= WIDTH, "{line}");
         }
-        insta::with_settings!({snapshot_path => "../../snapshots"}, {
-            insta::assert_snapshot!(name, text);
-        });
+        fixture::assert_snapshot(name, &text);
     }
 
     #[test]

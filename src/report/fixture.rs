@@ -14,6 +14,17 @@ use crate::quantity::{Bytes, BytesPerSecond, FlopsPerSecond, Mfu, Seconds};
 use crate::transformer::{Biases, Embeddings, FeedForward, Normalization, Transformer};
 use crate::workload::{Optimizer, Precision, Workload};
 
+/// Compares `text` with the snapshot of that name.
+pub(crate) fn assert_snapshot(name: &str, text: &str) {
+    insta::with_settings!({
+        snapshot_path => "../../snapshots",
+        prepend_module_to_snapshot => false,
+        omit_expression => true,
+    }, {
+        insta::assert_snapshot!(name, text);
+    });
+}
+
 pub(crate) fn llama_13b() -> Instance {
     let transformer = Transformer {
         name: "llama-13b".to_owned(),

@@ -6,6 +6,8 @@ mod components;
 pub mod evaluation;
 #[cfg(test)]
 pub(crate) mod fixture;
+mod infeasible;
+pub mod json;
 pub mod layout_text;
 mod number;
 mod style;

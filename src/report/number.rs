@@ -80,7 +80,7 @@ mod tests {
         assert_eq!(duration(Seconds::new(0.38)), "380 ms");
         assert_eq!(percent(0.0321), "3.2 %");
         assert_eq!(percent(0.321), "32 %");
-        assert_eq!(percent(0.0 / 0.0), "-");
+        assert_eq!(percent(f64::NAN), "-");
         assert_eq!(risk(1e-9), "<0.1 %");
         assert_eq!(risk(1.0), ">99.9 %");
         assert_eq!(mfu_distance(Mfu::new(0.7), Mfu::new(0.687)), "-1.3");

@@ -4,16 +4,16 @@ use tabled::builder::Builder;
 use tabled::settings::object::Columns;
 use tabled::settings::{Alignment, Span};
 
-use super::components;
-use super::layout_text::{candidate_line, checkpointing, difference, line, run_lengths};
+use super::layout_text::{checkpointing, difference, line, run_lengths};
 use super::number::{duration, gib, grouped, mfu_distance, percent, risk};
 use super::style::{Meaning, Style, WIDTH, bare, columns, printable, render, wrap, wrap_within};
 use super::trust;
+use super::{components, infeasible};
 use crate::cluster::Cluster;
 use crate::cost_model::prediction::Prediction;
 use crate::instance::Instance;
 use crate::layout::Layout;
-use crate::plan::{Evaluated, Infeasibility, Nearest, Outcome, Plan, Proof};
+use crate::plan::{Evaluated, Outcome, Plan, Proof};
 
 /// The whole answer: layout, memory, time, neighbours, proof and trust; or why there is none.
 #[must_use]
@@ -22,7 +22,7 @@ pub fn solution(instance: &Instance, outcome: &Outcome, style: &Style) -> String
         Outcome::Optimal(plan) | Outcome::Feasible(plan) => {
             plan_blocks(instance, outcome, plan, style)
         }
-        Outcome::Infeasible(infeasibility) => infeasible_blocks(instance, infeasibility, style),
+        Outcome::Infeasible(infeasibility) => infeasible::blocks(instance, infeasibility, style),
         Outcome::Unknown(_) => vec![unknown_headline(instance, style)],
     };
     let mut notes = Vec::new();
@@ -277,126 +277,19 @@ fn unknown_headline(instance: &Instance, style: &Style) -> String {
     .join("\n")
 }
 
-fn infeasible_blocks(
-    instance: &Instance,
-    infeasibility: &Infeasibility,
-    style: &Style,
-) -> Vec<String> {
-    let headline = wrap(
-        &format!(
-            "{}: infeasible: no layout satisfies every rule",
-            instance.name
-        ),
-        2,
-    );
-    let mut head = vec![style.paint(Meaning::Bad, &headline), job_line(instance)];
-    if !infeasibility.clashing_rules.is_empty() {
-        head.push(wrap(
-            &format!(
-                "Rules that clash: {}",
-                infeasibility.clashing_rules.join(", ")
-            ),
-            2,
-        ));
-    }
-    let mut blocks = vec![head.join("\n")];
-    if let Some(nearest) = &infeasibility.nearest {
-        blocks.extend(nearest_blocks(nearest, style));
-    }
-    let mut tries = vec!["Try:".to_owned()];
-    tries.extend(
-        remedies(infeasibility)
-            .into_iter()
-            .map(|remedy| wrap(&format!("- {remedy}"), 2)),
-    );
-    blocks.push(tries.join("\n"));
-    blocks
-}
-
-/// The layout nearest to being possible and by how much it misses.
-fn nearest_blocks(nearest: &Nearest, style: &Style) -> Vec<String> {
-    let layout = match &nearest.evaluated {
-        Some(evaluated) => line(&evaluated.layout),
-        None => candidate_line(&nearest.candidate),
-    };
-    let mut lines = vec![wrap(&format!("Nearest layout: {layout}"), 2)];
-    lines.extend(
-        nearest
-            .violations
-            .iter()
-            .map(|violation| wrap(&format!("- {}: {}", violation.rule, violation.message), 2)),
-    );
-    let mut blocks = vec![lines.join("\n")];
-    if let Some(evaluated) = &nearest.evaluated {
-        let memory = components::memory(&evaluated.prediction.memory);
-        blocks.push(with_heading(style, &memory));
-    }
-    blocks
-}
-
-/// What would make room, by the rules that clash; each remedy once.
-fn remedies(infeasibility: &Infeasibility) -> Vec<&'static str> {
-    let nearest = infeasibility.nearest.iter().flat_map(|nearest| {
-        nearest
-            .violations
-            .iter()
-            .map(|violation| violation.rule.as_str())
-    });
-    let rules = infeasibility
-        .clashing_rules
-        .iter()
-        .map(String::as_str)
-        .chain(nearest);
-    let mut remedies = Vec::new();
-    for rule in rules {
-        for &remedy in remedies_of(rule) {
-            if !remedies.contains(&remedy) {
-                remedies.push(remedy);
-            }
-        }
-    }
-    remedies
-}
-
-fn remedies_of(rule: &str) -> &'static [&'static str] {
-    let name = rule.split('(').next().unwrap_or(rule);
-    match name {
-        "memory_capacity" => &[
-            "more GPUs, or GPUs with more memory",
-            "checkpointing, a smaller micro-batch or more sharding among the values of `[search]`",
-            "a shorter sequence or a smaller vocabulary",
-        ],
-        "gpu_count" => &["a number of GPUs that the degrees of `[search]` multiply to"],
-        "heads_divisible" => &["a tensor-parallel degree that divides the attention heads"],
-        "layers_divisible" => &["a pipeline-parallel degree that divides the layers"],
-        "global_batch_divisible" => {
-            &["a global batch that is a multiple of micro-batch times data-parallel degree"]
-        }
-        "tensor_parallel_within_node" => {
-            &["a tensor-parallel degree of at most the GPUs of a node"]
-        }
-        "rmsnorm_kernel_excludes_checkpointing" => {
-            &["`unfused` among the values of `rmsnorm_kernel`, or `none` among `checkpointing`"]
-        }
-        _ => &["more values in `[search]`, fewer pins and forbidden combinations"],
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::axis::Candidate;
     use crate::layout::Checkpointing;
-    use crate::plan::Violation;
+    use crate::plan::{Infeasibility, Nearest, Violation};
     use crate::report::{Colour, fixture};
 
     fn check(name: &str, instance: &Instance, outcome: &Outcome) {
         let text = solution(instance, outcome, &Style::default());
         assert_narrow(&text);
         assert!(!text.contains('\u{1b}'));
-        insta::with_settings!({snapshot_path => "../../snapshots"}, {
-            insta::assert_snapshot!(name, text);
-        });
+        fixture::assert_snapshot(name, &text);
     }
 
     fn assert_narrow(text: &str) {
