@@ -2,6 +2,8 @@
 //!
 //! Every function returns a `String`; only the binary prints.
 
+pub mod batch;
+pub mod catalog;
 mod components;
 pub mod evaluation;
 #[cfg(test)]

@@ -88,7 +88,7 @@ pub(crate) fn render(mut table: tabled::Table) -> String {
 }
 
 /// Breaks `text` at spaces into lines of at most [`WIDTH`] columns; lines after the first start
-/// with `hang` spaces. A word that is longer than a line is cut. Control characters, which
+/// with `hang` spaces, the first one with the spaces of `text`. A word that is longer than a line is cut. Control characters, which
 /// could come from a file's name, are replaced; numbers stay beside their unit.
 pub(crate) fn wrap(text: &str, hang: usize) -> String {
     wrap_within(text, hang, WIDTH)
@@ -97,8 +97,9 @@ pub(crate) fn wrap(text: &str, hang: usize) -> String {
 /// As [`wrap`], with another width.
 pub(crate) fn wrap_within(text: &str, hang: usize, width: usize) -> String {
     let mut lines = Vec::new();
-    let mut line = String::new();
-    for mut word in words(text) {
+    let indent = text.len() - text.trim_start_matches(' ').len();
+    let mut line = " ".repeat(indent);
+    for mut word in words(&text[indent..]) {
         loop {
             let blank = line.is_empty() || line.chars().all(|c| c == ' ');
             let taken = columns(&line) + usize::from(!blank);
@@ -181,6 +182,7 @@ mod tests {
         let lines = check(&"word ".repeat(30), 2);
         assert_eq!(lines.len(), 2);
         assert!(lines[1].starts_with("  word"));
+        assert!(check(&format!("   {}", "word ".repeat(30)), 2)[0].starts_with("   word"));
     }
 
     #[test]

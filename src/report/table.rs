@@ -182,7 +182,7 @@ fn alternatives(plan: &Plan) -> String {
         let peak = prediction.memory.peak();
         let change = peak.gib() - choice.prediction.memory.peak().gib();
         table.push_record([
-            difference(&choice.layout, layout),
+            wrap_within(&difference(&choice.layout, layout), 0, WIDTH - 48),
             format!(
                 "{} ({})",
                 prediction.mfu,

@@ -37,6 +37,7 @@ struct MemoryDocument {
 
 /// Peak memory of one GPU of a pipeline stage, in GiB.
 #[derive(Debug, Serialize, JsonSchema)]
+#[expect(clippy::struct_field_names, reason = "the unit belongs to the key")]
 struct StageMemoryDocument {
     /// Sum of the components.
     peak_gib: f64,
@@ -59,6 +60,7 @@ struct StageMemoryDocument {
 /// Time of one optimizer step by component, in seconds: work of the slowest stage over all
 /// micro-batches, then what pipeline, network between replicas and optimizer add.
 #[derive(Debug, Serialize, JsonSchema)]
+#[expect(clippy::struct_field_names, reason = "the unit belongs to the key")]
 struct TimeDocument {
     /// Matrix products of the layers.
     gemm_s: f64,
