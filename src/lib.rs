@@ -14,6 +14,7 @@ pub mod layout_space;
 pub mod plan;
 pub mod planner;
 pub mod quantity;
+pub mod report;
 pub mod rule;
 pub mod runs;
 pub mod transformer;

@@ -1,6 +1,6 @@
 //! `parlayout batch`.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -11,8 +11,8 @@ use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use parlayout::instance;
 use parlayout::planner::{self, PlanOptions};
-use parlayout::report::batch::{self as report, BatchRow, BatchStatus};
 use parlayout::report::Colour;
+use parlayout::report::batch::{self as report, BatchRow, BatchStatus};
 use rayon::prelude::*;
 
 use super::instance_arguments::JobArguments;
@@ -64,7 +64,9 @@ pub(crate) fn run(arguments: &BatchArguments, colour: Colour) -> Result<u8> {
         let solved = paths.par_iter().map(|path| {
             let name = path.to_string_lossy();
             let digest = digest(path, &settings);
-            let earlier = output.as_ref().and_then(|output| output.earlier(&name, &digest));
+            let earlier = output
+                .as_ref()
+                .and_then(|output| output.earlier(&name, &digest));
             let row = match earlier {
                 Some(row) => row,
                 None => {
@@ -90,9 +92,15 @@ pub(crate) fn run(arguments: &BatchArguments, colour: Colour) -> Result<u8> {
         BatchFormat::Jsonl => report::json_lines(&rows),
         BatchFormat::Csv => report::csv(&rows),
     })?;
-    let failed = rows.iter().filter(|row| row.status() == BatchStatus::Error).count();
+    let failed = rows
+        .iter()
+        .filter(|row| row.status() == BatchStatus::Error)
+        .count();
     if failed > 0 {
-        complain(&format!("{failed} of {} instances could not be solved; see their rows", rows.len()));
+        complain(&format!(
+            "{failed} of {} instances could not be solved; see their rows",
+            rows.len()
+        ));
     }
     Ok(exit_code(&rows))
 }
@@ -111,12 +119,7 @@ fn exit_code(rows: &[BatchRow]) -> u8 {
     }
 }
 
-fn solve(
-    path: &Path,
-    digest: &str,
-    arguments: &BatchArguments,
-    options: &PlanOptions,
-) -> BatchRow {
+fn solve(path: &Path, digest: &str, arguments: &BatchArguments, options: &PlanOptions) -> BatchRow {
     let name = path.to_string_lossy();
     match instance::read(path, &arguments.job.overrides()) {
         Err(error) => BatchRow::failed(&name, digest, &error.to_string()),
@@ -134,16 +137,25 @@ fn expand(arguments: &[String]) -> Result<Vec<PathBuf>> {
     for argument in arguments {
         let path = Path::new(argument);
         if path.is_dir() {
-            let entries = std::fs::read_dir(path).with_context(|| format!("cannot read `{argument}`"))?;
+            let entries =
+                std::fs::read_dir(path).with_context(|| format!("cannot read `{argument}`"))?;
             let before = files.len();
             for entry in entries {
-                let file = entry.with_context(|| format!("cannot read `{argument}`"))?.path();
-                if file.extension().is_some_and(|extension| extension == "toml") && file.is_file() {
+                let file = entry
+                    .with_context(|| format!("cannot read `{argument}`"))?
+                    .path();
+                if file
+                    .extension()
+                    .is_some_and(|extension| extension == "toml")
+                    && file.is_file()
+                {
                     files.insert(file);
                 }
             }
             if files.len() == before {
-                complain(&format!("warning: `{argument}` has no further *.toml files"));
+                complain(&format!(
+                    "warning: `{argument}` has no further *.toml files"
+                ));
             }
         } else if !path.exists() && argument.contains(['*', '?', '[']) {
             let matches = glob::glob(argument)
@@ -200,13 +212,21 @@ impl Output {
     /// Opens the file and reads the rows that it already holds.
     fn open(path: &Path) -> Result<Self> {
         let context = || format!("cannot write `{}`", path.display());
-        let csv = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"));
+        let csv = path
+            .extension()
+            .is_some_and(|extension| extension.eq_ignore_ascii_case("csv"));
         let text = match std::fs::read_to_string(path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-            Err(error) => return Err(error).with_context(|| format!("cannot read `{}`", path.display())),
+            Err(error) => {
+                return Err(error).with_context(|| format!("cannot read `{}`", path.display()));
+            }
         };
-        let rows = if csv { report::read_csv(&text) } else { report::read_json_lines(&text) };
+        let rows = if csv {
+            report::read_csv(&text)
+        } else {
+            report::read_json_lines(&text)
+        };
         if rows.is_empty() && !text.trim().is_empty() && text != report::CSV_HEADER {
             bail!(
                 "`{}` exists and holds no rows of an earlier batch: name another file, or remove it",
@@ -214,10 +234,22 @@ impl Output {
             );
         }
         let mut file = File::create(path).with_context(context)?;
-        let kept = if csv { report::csv(&rows) } else { report::json_lines(&rows) };
+        let kept = if csv {
+            report::csv(&rows)
+        } else {
+            report::json_lines(&rows)
+        };
         file.write_all(kept.as_bytes()).with_context(context)?;
-        let earlier = rows.into_iter().map(|row| (row.instance().to_owned(), row)).collect();
-        Ok(Self { path: path.to_owned(), csv, earlier, file: Mutex::new(file) })
+        let earlier = rows
+            .into_iter()
+            .map(|row| (row.instance().to_owned(), row))
+            .collect();
+        Ok(Self {
+            path: path.to_owned(),
+            csv,
+            earlier,
+            file: Mutex::new(file),
+        })
     }
 
     /// The earlier answer for the same input, unless it was a failure or stopped at a limit.
@@ -228,15 +260,35 @@ impl Output {
     }
 
     fn append(&self, row: &BatchRow) -> Result<()> {
-        let line = if self.csv { report::csv_line(row) } else { report::json_line(row) };
-        let mut file = self.file.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let line = if self.csv {
+            report::csv_line(row)
+        } else {
+            report::json_line(row)
+        };
+        let mut file = self
+            .file
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         file.write_all(line.as_bytes())
             .with_context(|| format!("cannot write `{}`", self.path.display()))
     }
 
-    /// Writes all rows in order, in place of those in the order of solving.
+    /// Writes all rows in order, in place of those in the order of solving; earlier rows of
+    /// instances that this batch does not name stay.
     fn finish(self, rows: &[BatchRow]) -> Result<()> {
-        let text = if self.csv { report::csv(rows) } else { report::json_lines(rows) };
+        let mut all: BTreeMap<&str, &BatchRow> = self
+            .earlier
+            .iter()
+            .map(|(instance, row)| (instance.as_str(), row))
+            .collect();
+        all.extend(rows.iter().map(|row| (row.instance(), row)));
+        let rows: Vec<BatchRow> = all.into_values().cloned().collect();
+        let rows = rows.as_slice();
+        let text = if self.csv {
+            report::csv(rows)
+        } else {
+            report::json_lines(rows)
+        };
         drop(self.file);
         std::fs::write(&self.path, text)
             .with_context(|| format!("cannot write `{}`", self.path.display()))

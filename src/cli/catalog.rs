@@ -17,7 +17,11 @@ pub(crate) struct CatalogArguments {
 }
 
 pub(crate) fn run(arguments: &CatalogArguments, colour: Colour) -> Result<u8> {
-    let wanted = arguments.filter.as_deref().unwrap_or_default().to_lowercase();
+    let wanted = arguments
+        .filter
+        .as_deref()
+        .unwrap_or_default()
+        .to_lowercase();
     let rows: Vec<report::CatalogRow> = catalog::entries()
         .into_iter()
         .filter(|entry| entry.name.contains(&wanted) || entry.kind.as_str().contains(&wanted))

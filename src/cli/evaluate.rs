@@ -58,5 +58,9 @@ pub(crate) fn run(arguments: &EvaluateArguments, colour: Colour) -> Result<u8> {
         EvaluateFormat::Csv => bail!("`--format csv` goes with `--runs`"),
     };
     print(&text)?;
-    Ok(if violations.is_empty() { SOLVED } else { INFEASIBLE })
+    Ok(if violations.is_empty() {
+        SOLVED
+    } else {
+        INFEASIBLE
+    })
 }

@@ -32,9 +32,14 @@ enum Target {
 pub(crate) fn run(arguments: &ExportArguments) -> Result<u8> {
     let instance = arguments.instance.load()?;
     let (layout, code) = if let Some(text) = &arguments.layout {
-        let layout = parlayout::layout_argument::parse(text, &instance).map_err(anyhow::Error::msg)?;
+        let layout =
+            parlayout::layout_argument::parse(text, &instance).map_err(anyhow::Error::msg)?;
         if let Some(violation) = parlayout::feasibility::check(&instance, &layout).first() {
-            bail!("the layout breaks `{}`: {}", violation.rule, violation.message);
+            bail!(
+                "the layout breaks `{}`: {}",
+                violation.rule,
+                violation.message
+            );
         }
         (layout, super::SOLVED)
     } else {

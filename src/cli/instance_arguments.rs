@@ -77,13 +77,19 @@ impl JobArguments {
             (Flag::Optimizer, &self.optimizer),
             (Flag::MaxOomRisk, &self.max_oom_risk),
         ];
-        all.into_iter().filter_map(|(flag, value)| Some((flag, value.as_ref()?)))
+        all.into_iter()
+            .filter_map(|(flag, value)| Some((flag, value.as_ref()?)))
     }
 
     /// The arguments as typed, for the commands that output suggests.
     pub(crate) fn typed(&self) -> String {
-        let flags = self.flags().map(|(flag, value)| format!("{} {}", flag.as_str(), quoted(value)));
-        let sets = self.set.iter().map(|assignment| format!("--set {}", quoted(assignment)));
+        let flags = self
+            .flags()
+            .map(|(flag, value)| format!("{} {}", flag.as_str(), quoted(value)));
+        let sets = self
+            .set
+            .iter()
+            .map(|assignment| format!("--set {}", quoted(assignment)));
         flags.chain(sets).collect::<Vec<_>>().join(" ")
     }
 
@@ -108,7 +114,10 @@ impl InstanceArguments {
 
     /// The arguments as typed, for the commands that output suggests.
     pub(crate) fn typed(&self) -> String {
-        let file = self.instance.iter().map(|path| quoted(&path.to_string_lossy()));
+        let file = self
+            .instance
+            .iter()
+            .map(|path| quoted(&path.to_string_lossy()));
         let flags = Some(self.job.typed()).filter(|flags| !flags.is_empty());
         file.chain(flags).collect::<Vec<_>>().join(" ")
     }

@@ -124,18 +124,28 @@ fn colour(choice: ColorChoice) -> Colour {
                 && std::io::stdout().is_terminal()
         }
     };
-    if wanted { Colour::Always } else { Colour::Never }
+    if wanted {
+        Colour::Always
+    } else {
+        Colour::Never
+    }
 }
 
 /// How output for people looks, with the arguments that name the instance.
 pub(crate) fn style(colour: Colour, instance_arguments: String) -> Style {
-    Style { colour, instance_arguments }
+    Style {
+        colour,
+        instance_arguments,
+    }
 }
 
 /// Writes a result to standard output. A reader that has seen enough is no error.
 pub(crate) fn print(text: &str) -> Result<()> {
     let mut output = std::io::stdout().lock();
-    match output.write_all(text.as_bytes()).and_then(|()| output.flush()) {
+    match output
+        .write_all(text.as_bytes())
+        .and_then(|()| output.flush())
+    {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error.into()),
         _ => Ok(()),
     }
@@ -144,6 +154,8 @@ pub(crate) fn print(text: &str) -> Result<()> {
 /// Writes a message to standard error; there is nobody to tell if that fails.
 pub(crate) fn complain(text: &str) {
     let mut output = std::io::stderr().lock();
-    let written = output.write_all(text.as_bytes()).and_then(|()| output.write_all(b"\n"));
+    let written = output
+        .write_all(text.as_bytes())
+        .and_then(|()| output.write_all(b"\n"));
     drop(written);
 }

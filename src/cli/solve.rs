@@ -50,7 +50,9 @@ enum FormulationChoice {
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
-    let number: f64 = text.parse().map_err(|_| format!("`{text}` is not a number of seconds"))?;
+    let number: f64 = text
+        .parse()
+        .map_err(|_| format!("`{text}` is not a number of seconds"))?;
     Duration::try_from_secs_f64(number)
         .map_err(|_| format!("`{text}` is not a possible number of seconds"))
 }
@@ -62,7 +64,11 @@ impl SearchArguments {
             formulation: match self.formulation {
                 FormulationChoice::LayoutChoice => Formulation::LayoutChoice,
             },
-            pruning: if self.no_prune { Pruning::None } else { Pruning::ByBounds },
+            pruning: if self.no_prune {
+                Pruning::None
+            } else {
+                Pruning::ByBounds
+            },
             time_limit: self.time_limit,
             ..PlanOptions::default()
         }
@@ -86,9 +92,11 @@ pub(crate) fn run(arguments: &SolveArguments, colour: Colour) -> Result<u8> {
     }
     let outcome = planner::plan(&instance, &options)?;
     let text = match arguments.format {
-        Format::Table => {
-            table::solution(&instance, &outcome, &style(colour, arguments.instance.typed()))
-        }
+        Format::Table => table::solution(
+            &instance,
+            &outcome,
+            &style(colour, arguments.instance.typed()),
+        ),
         Format::Json => json::solution(&instance, &outcome),
     };
     print(&text)?;
@@ -96,7 +104,9 @@ pub(crate) fn run(arguments: &SolveArguments, colour: Colour) -> Result<u8> {
 }
 
 fn write_model(path: &Path, instance: &Instance, options: &PlanOptions) -> Result<()> {
-    let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
+    let extension = path
+        .extension()
+        .map(|extension| extension.to_string_lossy().to_lowercase());
     let (data, applied_before) = planner::layout_choice::written_program(instance, options);
     let model = layout_choice::build(&data);
     let items = data.items.len();
@@ -106,9 +116,16 @@ fn write_model(path: &Path, instance: &Instance, options: &PlanOptions) -> Resul
         format!("the {items} combinations that no bound excludes, of a large space")
     };
     let text = match extension.as_deref() {
-        Some("lp") => format!("\\ {}: {scope}\n{model}", instance.name.replace(['\n', '\r'], " ")),
+        Some("lp") => format!(
+            "\\ {}: {scope}\n{model}",
+            instance.name.replace(['\n', '\r'], " ")
+        ),
         Some("mps") => {
-            format!("* {}: {scope}\n{}", instance.name.replace(['\n', '\r'], " "), model.to_mps())
+            format!(
+                "* {}: {scope}\n{}",
+                instance.name.replace(['\n', '\r'], " "),
+                model.to_mps()
+            )
         }
         _ => bail!("`{}` ends neither in .lp nor in .mps", path.display()),
     };
