@@ -307,9 +307,9 @@ fn check_memory(instance: &Instance, layout: &Layout) -> Vec<Violation> {
     let job = &instance.job;
     let costs = CellCosts::new(job, &layout.cell);
     let prediction = cost_model::evaluate(job, &costs, &layout.stages);
-    let scale = job.cluster.calibration.memory_scale;
+    let error = job.cluster.calibration.memory;
     let capacity = prediction.memory.capacity;
-    let limit = memory::admissible_peak(capacity, scale, instance.max_oom_risk);
+    let limit = memory::admissible_peak(capacity, error, instance.max_oom_risk);
     let stages = prediction.memory.stages.iter().enumerate();
     stages
         .filter(|(_, stage)| stage.peak() > limit)

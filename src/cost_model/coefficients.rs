@@ -44,8 +44,10 @@ impl LayerTime {
             launch: Seconds::ZERO,
         };
         let launch = compute::launch(job, cell, passes);
-        layer.launch = exposed_launch(layer.total(), launch, job.framework.launch_norm);
-        layer.weight_gathering = communication::sharded_traffic(job, cell, layer.total());
+        let speed = &job.framework.speed;
+        layer.launch = exposed(layer.total(), launch, speed.launch_norm);
+        let sharded = communication::sharded_traffic(job, cell);
+        layer.weight_gathering = exposed(layer.total(), sharded, speed.sharded_norm);
         layer
     }
 
@@ -63,14 +65,15 @@ impl LayerTime {
     }
 }
 
-/// `(work^p + launch^p)^(1/p) - work`: with `p = 1` host time adds to the device's, with a large
-/// `p` only the longer of the two counts.
-fn exposed_launch(work: Seconds, launch: Seconds, norm: f64) -> Seconds {
-    if norm <= 1.0 {
-        return launch;
+/// What `other` adds to `work` when the two overlap as a `p`-norm, `(w^p + o^p)^(1/p) - w`: all of
+/// it with `p = 1`; with a large `p` only what exceeds the work.
+fn exposed(work: Seconds, other: Seconds, norm: f64) -> Seconds {
+    let (longer, shorter) = (work.max(other), if work > other { other } else { work });
+    if norm <= 1.0 || longer == Seconds::ZERO {
+        return other;
     }
-    let sum = work.value().powf(norm) + launch.value().powf(norm);
-    Seconds::new(sum.powf(1.0 / norm)) - work
+    let ratio = shorter / longer;
+    longer * (1.0 + ratio.powf(norm)).powf(1.0 / norm) - work
 }
 
 /// What a stage holds and does besides its layers.
@@ -82,6 +85,8 @@ pub struct StageExtra {
     pub head: Seconds,
     /// Transfers to the neighbours for a micro-batch.
     pub transfer: Seconds,
+    /// Host time for a micro-batch.
+    pub overhead: Seconds,
     /// Logits and their gradients.
     pub logits: Bytes,
 }
@@ -90,7 +95,7 @@ impl StageExtra {
     /// Time of the extras for a micro-batch.
     #[must_use]
     pub fn time(&self) -> Seconds {
-        self.head + self.transfer
+        self.head + self.transfer + self.overhead
     }
 }
 
@@ -115,6 +120,7 @@ pub struct CellCosts {
     embedding_parameters: f64,
     head_extra: StageExtra,
     transfer: Seconds,
+    overhead: Seconds,
     /// Memory that does not depend on the layers.
     pub fixed: Bytes,
     /// Share of a pipeline fill that a step pays.
@@ -123,6 +129,8 @@ pub struct CellCosts {
     pub data_parallel: Seconds,
     /// Optimizer time, seconds a parameter of the largest stage.
     pub optimizer: Seconds,
+    /// Host time of a step.
+    pub step_overhead: Seconds,
 }
 
 impl CellCosts {
@@ -155,24 +163,25 @@ impl CellCosts {
             head_extra: StageExtra {
                 parameters: embedding_parameters,
                 head: compute::head(job, cell) + communication::head(job, cell),
-                transfer: Seconds::ZERO,
                 logits: memory::logits(job, cell),
+                ..StageExtra::default()
             },
             transfer: communication::pipeline_transfer(job, cell),
+            overhead: job.framework.speed.micro_batch_overhead,
             fixed: memory::fixed(job, cell),
             fill_share: pipeline::fill_share(job, cell),
             data_parallel: communication::data_parallel(job, cell),
-            // 20 bytes a parameter pass through device memory: two moments and the master copy
-            // are read and written, gradient and weight once.
-            optimizer: Bytes::new(20.0) / compute::streaming(job),
+            optimizer: compute::optimizer(job, cell),
+            step_overhead: job.framework.speed.step_overhead,
         }
     }
 
-    /// Extras of stage `stage`: embedding on the first, head on the last, transfers on all.
+    /// Extras of stage `stage`: embedding on the first, head on the last, transfers and host time on all.
     #[must_use]
     pub fn extra(&self, stage: u32) -> StageExtra {
         let mut extra = StageExtra {
             transfer: self.transfer,
+            overhead: self.overhead,
             ..StageExtra::default()
         };
         if stage == 0 {

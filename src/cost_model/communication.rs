@@ -1,28 +1,36 @@
 //! Time on the network: collectives within a layer, between stages, among replicas.
 
+use crate::framework::Logits;
 use crate::job::Job;
 use crate::layout::{Cell, Sharding};
 use crate::quantity::{Bytes, BytesPerSecond, Seconds};
 
 use super::compute::Passes;
-use super::memory::{WEIGHT_BYTES, sequence_split, tokens};
+use super::memory::{sequence_split, tokens};
 
-/// Tensor-parallel collectives of a layer: `passes 2 (tp-1)/tp 2 t h / bw` and a latency of
-/// `2 (tp-1)` hops each. An all-reduce and the pair reduce-scatter, all-gather of sequence
-/// parallelism move the same bytes.
+/// Tensor-parallel collectives of a layer: `passes [2 (tp-1)/tp 2 t h / bw + 2 (tp-1) lat_coll]`. An
+/// all-reduce and the pair reduce-scatter, all-gather of sequence parallelism move the same
+/// bytes. A group larger than a node uses the network between nodes.
 #[must_use]
 pub fn tensor_parallel(job: &Job, cell: &Cell, passes: Passes) -> Seconds {
     let ranks = f64::from(cell.tensor_parallel);
     let message = 2.0 * tokens(job, cell) * job.transformer.hidden as f64;
-    let transfer =
-        Bytes::new(2.0 * (ranks - 1.0) / ranks * message) / job.cluster.intra_node_bandwidth;
+    let bandwidth = if cell.tensor_parallel > job.cluster.gpus_per_node {
+        job.cluster.inter_node_bandwidth / job.framework.speed.tensor_parallel_across
+    } else {
+        job.cluster.intra_node_bandwidth
+    };
+    let transfer = Bytes::new(2.0 * (ranks - 1.0) / ranks * message) / bandwidth;
     let latency = job.cluster.efficiency.collective_latency * (2.0 * (ranks - 1.0));
     (transfer + latency) * passes.collectives
 }
 
-/// The head's collective on gathered logits, `(tp-1)/tp 2 t V` bytes.
+/// The head's collective on gathered logits, `(tp-1)/tp 2 t V` bytes; none on sharded ones.
 #[must_use]
 pub fn head(job: &Job, cell: &Cell) -> Seconds {
+    if job.framework.memory.logits == Logits::Sharded {
+        return Seconds::ZERO;
+    }
     let ranks = f64::from(cell.tensor_parallel);
     let logits = 2.0 * tokens(job, cell) * job.transformer.vocabulary as f64;
     Bytes::new((ranks - 1.0) / ranks * logits) / job.cluster.intra_node_bandwidth
@@ -64,7 +72,9 @@ pub fn pipeline_transfer(job: &Job, cell: &Cell) -> Seconds {
     } else {
         message / cluster.intra_node_bandwidth
     };
-    (transfer + cluster.efficiency.pipeline_hop_latency) * f64::from(cell.virtual_stages)
+    let hop =
+        transfer * job.framework.speed.transfer_exposed + cluster.efficiency.pipeline_hop_latency;
+    hop * f64::from(cell.virtual_stages)
 }
 
 /// Replicas among which gradients are reduced, and how many of them share a node.
@@ -89,41 +99,48 @@ fn ring_bandwidth(job: &Job, in_node: f64) -> BytesPerSecond {
 /// of the largest stage (linear in it):
 /// across nodes `[4 (R-1)/R (g_node/g) / bw_nic + 1e-6 alpha] (G/64)^gamma`, within a node
 /// `4 (R-1)/R / bw_nvlink + 1e-6 alpha (G/64)^gamma`, `R = dp cp` replicas, `g` of them on
-/// a node. ZeRO-2 and ZeRO-3 move this traffic into every micro-batch: [`sharded_traffic`].
+/// a node. ZeRO-3 moves this traffic into every micro-batch ([`sharded_traffic`]); with HSDP only
+/// the replicas on different nodes reduce, each its node's share.
 #[must_use]
 pub fn data_parallel(job: &Job, cell: &Cell) -> Seconds {
-    if matches!(cell.sharding, Sharding::Parameters | Sharding::Hybrid) {
-        return Seconds::ZERO;
-    }
-    let (ranks, in_node) = replicas(job, cell);
-    let traffic = Bytes::new(2.0 * WEIGHT_BYTES * (ranks - 1.0) / ranks);
-    let hops = job.cluster.efficiency.ring_hop * (1e-6 * (ranks - 1.0)) * congestion(job);
-    let transfer = if ranks <= in_node {
+    let (all, in_node) = replicas(job, cell);
+    let (ranks, share) = match cell.sharding {
+        Sharding::Parameters => return Seconds::ZERO,
+        Sharding::Hybrid => (all / in_node, 1.0 / in_node),
+        Sharding::None | Sharding::OptimizerStates | Sharding::Gradients => (all, 1.0),
+    };
+    let traffic = Bytes::new(job.framework.speed.reduction_bytes * share * (ranks - 1.0) / ranks);
+    let hops = job.cluster.efficiency.ring_hop * (1e-6 * share * (ranks - 1.0)) * congestion(job);
+    let transfer = if all <= in_node {
         traffic / job.cluster.intra_node_bandwidth
     } else {
         traffic / ring_bandwidth(job, in_node) * congestion(job)
     };
-    (transfer + hops) * (1.0 - job.framework.data_parallel_overlap)
+    transfer + hops
 }
 
-/// Traffic of sharded weights for one layer and micro-batch, as far as `work` does not hide it.
+/// Traffic of fully sharded weights for one layer and micro-batch:
+/// `by_sharded W / tp (R-1)/R / bw + lat log2 R`, where ranks of one node use its own network and
+/// others share the node's ports among their `tp` rings.
 ///
 /// ZeRO-3 gathers 16-bit weights before the forward and again before the backward pass and
-/// scatters gradients after it: `3 * 2 (R-1)/R` bytes a parameter. HSDP does so within a node.
+/// scatters gradients after it: 6 bytes a parameter. HSDP does so within a node.
 #[must_use]
-pub fn sharded_traffic(job: &Job, cell: &Cell, work: Seconds) -> Seconds {
+pub fn sharded_traffic(job: &Job, cell: &Cell) -> Seconds {
     let (ranks, in_node) = replicas(job, cell);
-    let (shards, within) = match cell.sharding {
-        Sharding::Parameters => (ranks, ranks <= in_node),
-        Sharding::Hybrid => (in_node, true),
+    let shards = match cell.sharding {
+        Sharding::Parameters => ranks,
+        Sharding::Hybrid => in_node,
         Sharding::None | Sharding::OptimizerStates | Sharding::Gradients => return Seconds::ZERO,
     };
-    let weights = job.transformer.layer_weights() as f64 / f64::from(cell.tensor_parallel);
-    let traffic = Bytes::new(3.0 * WEIGHT_BYTES * weights * (shards - 1.0) / shards);
-    let transfer = if within {
+    let speed = &job.framework.speed;
+    let tp = f64::from(cell.tensor_parallel);
+    let weights = job.transformer.layer_weights() as f64 / tp;
+    let traffic = Bytes::new(speed.sharded_bytes * weights * (shards - 1.0) / shards);
+    let transfer = if shards <= in_node {
         traffic / job.cluster.intra_node_bandwidth
     } else {
-        traffic / ring_bandwidth(job, in_node) * congestion(job)
+        traffic * tp / job.cluster.inter_node_bandwidth
     };
-    Seconds::ZERO.max(transfer - work)
+    transfer + speed.sharded_latency * shards.log2()
 }

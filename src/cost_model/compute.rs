@@ -3,11 +3,13 @@
 //! Source of every formula: the step times of Hagemann et al. (arXiv 2311.05610), to which the
 //! efficiencies were fitted; arithmetic counts by Korthikanti et al. (arXiv 2205.05198), appendix A.
 
+use crate::framework::OptimizerWork;
 use crate::job::Job;
-use crate::layout::{Cell, RmsNormKernel};
+use crate::layout::{Cell, RmsNormKernel, Sharding};
 use crate::quantity::{Bytes, BytesPerSecond, Flops, FlopsPerSecond, Seconds};
+use crate::transformer::FeedForward;
 
-use super::memory::{sequence_split, tokens};
+use super::memory::{logit_split, sequence_split, tokens};
 
 /// How often a layer's forward pass is paid for in each kind of work.
 ///
@@ -66,24 +68,30 @@ pub fn attention(job: &Job, cell: &Cell, passes: Passes) -> Seconds {
     let tp = f64::from(cell.tensor_parallel);
     let pairs = tokens(job, cell) * job.workload.sequence_length as f64 / tp;
     let square = 4.0 * pairs * job.transformer.attention_width() as f64;
-    let efficiency = &job.cluster.efficiency;
-    let peak = job.cluster.accelerator.peak_bf16 * efficiency.attention(cell.attention_kernel);
+    let speed = &job.framework.speed;
+    let efficiency = job.cluster.efficiency.attention(cell.attention_kernel);
+    let peak = job.cluster.accelerator.peak_bf16 * efficiency;
     let softmax_bytes = match cell.attention_kernel {
         Flash1 | Flash2 => return Flops::new(passes.flash * square / 2.0) / peak,
-        MegatronFused => efficiency.softmax_bytes_fused,
-        Torch => efficiency.softmax_bytes_torch,
+        MegatronFused => speed.softmax_bytes_fused,
+        Torch => speed.softmax_bytes_torch,
     };
     let traffic = passes.work / 3.0 * softmax_bytes * pairs * job.transformer.heads as f64;
     Flops::new(passes.work * square) / peak + Bytes::new(traffic) / streaming(job)
 }
 
-/// Elementwise operators of a layer: `k_elem c/3 [48 t h / u + (24 t f + 72 t h) / tp]` bytes.
+/// Elementwise operators of a layer: `k_elem c/3 [48 t h / u + (24 t f + 72 t h) / tp]` bytes; a plain
+/// feed-forward block has half the `24 t f`.
 #[must_use]
 pub fn elementwise(job: &Job, cell: &Cell, passes: Passes) -> Seconds {
     let (t, h) = (tokens(job, cell), job.transformer.hidden as f64);
-    let inside = 24.0 * t * job.transformer.feed_forward_width as f64 + 72.0 * t * h;
+    let gated = match job.transformer.feed_forward {
+        FeedForward::Gated => 1.0,
+        FeedForward::Plain => 0.5,
+    };
+    let inside = 24.0 * t * gated * job.transformer.feed_forward_width as f64 + 72.0 * t * h;
     let traffic = 48.0 * t * h / sequence_split(cell) + inside / f64::from(cell.tensor_parallel);
-    Bytes::new(job.cluster.efficiency.elementwise * passes.work / 3.0 * traffic) / streaming(job)
+    Bytes::new(job.framework.speed.elementwise * passes.work / 3.0 * traffic) / streaming(job)
 }
 
 /// The two norms of a layer without the kernel: `c/3 2 by_rms t h / u` bytes; with the kernel
@@ -94,31 +102,49 @@ pub fn rmsnorm(job: &Job, cell: &Cell, passes: Passes) -> Seconds {
         RmsNormKernel::Fused => Seconds::ZERO,
         RmsNormKernel::Unfused => {
             let elements = tokens(job, cell) * job.transformer.hidden as f64 / sequence_split(cell);
-            let traffic = passes.work / 3.0 * 2.0 * job.cluster.efficiency.rmsnorm_bytes * elements;
+            let traffic = passes.work / 3.0 * 2.0 * job.framework.speed.rmsnorm_bytes * elements;
             Bytes::new(traffic) / streaming(job)
         }
     }
 }
 
-/// Host time of a layer and micro-batch: `c/3 (t_launch + t_unfused [no RMSNorm kernel])`.
+/// Host time of a layer and micro-batch:
+/// `(c/3 + rc_launch [recomputed]) (t_launch + t_unfused [no RMSNorm kernel])`.
 #[must_use]
 pub fn launch(job: &Job, cell: &Cell, passes: Passes) -> Seconds {
-    let efficiency = &job.cluster.efficiency;
+    let speed = &job.framework.speed;
     let unfused = match cell.rmsnorm_kernel {
         RmsNormKernel::Fused => Seconds::ZERO,
-        RmsNormKernel::Unfused => efficiency.launch_unfused,
+        RmsNormKernel::Unfused => speed.launch_unfused,
     };
-    (efficiency.launch + unfused) * (passes.work / 3.0)
+    let further = if passes == Passes::RECOMPUTED {
+        speed.launch_recompute
+    } else {
+        0.0
+    };
+    (speed.launch + unfused) * (passes.work / 3.0 + further)
 }
 
 /// Output layer and loss of a micro-batch on the last stage, without its collective:
-/// `6 t h V / tp` FLOP and `by_logit t V` bytes.
+/// `6 t h V / tp` FLOP and `by_logit t V` bytes, the latter over `tp` where logits stay sharded.
 #[must_use]
 pub fn head(job: &Job, cell: &Cell) -> Seconds {
     let logits = tokens(job, cell) * job.transformer.vocabulary as f64;
     let work = 6.0 * logits * job.transformer.hidden as f64 / f64::from(cell.tensor_parallel);
-    let traffic = job.cluster.efficiency.logit_bytes * logits;
+    let traffic = job.framework.speed.logit_bytes * logits / logit_split(job, cell);
     Flops::new(work) / gemm_throughput(job) + Bytes::new(traffic) / streaming(job)
+}
+
+/// Optimizer time a parameter: 20 bytes pass through device memory (two moments and the master copy
+/// are read and written, gradient and weight once), over the replicas where they share the work.
+#[must_use]
+pub fn optimizer(job: &Job, cell: &Cell) -> Seconds {
+    let shared = job.framework.speed.optimizer_work == OptimizerWork::Sharded
+        && cell.sharding >= Sharding::OptimizerStates
+        || cell.sharding >= Sharding::Parameters;
+    let replicas = f64::from(cell.data_parallel) * f64::from(cell.context_parallel);
+    let split = if shared { replicas } else { 1.0 };
+    Bytes::new(20.0 / split) / streaming(job)
 }
 
 /// Extra time of recomputing the feed-forward block of a layer: its first products
@@ -131,7 +157,7 @@ pub fn feed_forward_again(job: &Job, cell: &Cell) -> Seconds {
     let (t, f) = (tokens(job, cell), network.feed_forward_width as f64);
     let products = (network.feed_forward.matrices() - 1) as f64;
     let work = 2.0 * t * products * network.hidden as f64 * f / tp;
-    let traffic = job.cluster.efficiency.elementwise * 8.0 * t * f / tp;
+    let traffic = job.framework.speed.elementwise * 8.0 * t * f / tp;
     Flops::new(work) / gemm_throughput(job)
         + Bytes::new(traffic) / streaming(job)
         + launch(job, cell, Passes::TRAINING) / 6.0

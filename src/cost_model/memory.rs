@@ -3,6 +3,7 @@
 //! Source: Korthikanti et al. (arXiv 2205.05198), equations 1 to 4, adapted to LLaMA's layers
 //! and fitted to the out-of-memory verdicts of Hagemann et al. (arXiv 2311.05610).
 
+use crate::cluster::MemoryError;
 use crate::framework::Logits;
 use crate::job::Job;
 use crate::layout::{AttentionKernel, Cell, Recompute, RmsNormKernel, SequenceParallel, Sharding};
@@ -42,7 +43,7 @@ pub fn state_bytes(job: &Job, cell: &Cell) -> StateBytes {
     let split = |from: Sharding| if cell.sharding >= from { shards } else { 1.0 };
     StateBytes {
         weights: WEIGHT_BYTES / split(Sharding::Parameters),
-        gradients: job.framework.gradient_bytes / split(Sharding::Gradients),
+        gradients: job.framework.memory.gradient_bytes / split(Sharding::Gradients),
         optimizer: job.workload.optimizer.bytes_per_parameter() / split(Sharding::OptimizerStates),
     }
 }
@@ -82,18 +83,20 @@ impl LayerActivations {
     }
 }
 
-/// `t h [12/u + 4 (1 - 1/u) + 16/u without the RMSNorm kernel] + t (12 h + 8 f) / tp + k t s a / tp`,
-/// `k` = 0 flash attention, 6 Megatron's fused softmax, 8 plain operators.
+/// `m (t h [12/u + 4 (1 - 1/u) + 16/u without the RMSNorm kernel] + t (12 h + 8 f) / tp) + k t s a / tp`,
+/// `k` = 0 flash attention, 6 Megatron's fused softmax, 8 plain operators; `m` is the framework's
+/// activation factor, 1 in the paper's.
 ///
-/// With grouped queries the six bytes an element of keys and values shrink to `kv_heads / a`; a
+/// With grouped queries the four bytes an element of keys and values shrink to `kv_heads / a`; a
 /// plain feed-forward block keeps `4 f` instead of `8 f`.
 fn layer_activations(job: &Job, cell: &Cell) -> LayerActivations {
     let network = &job.transformer;
     let (t, u) = (tokens(job, cell), sequence_split(cell));
     let tp = f64::from(cell.tensor_parallel);
+    let habits = &job.framework.memory;
     let unfused = match cell.rmsnorm_kernel {
         RmsNormKernel::Fused => 0.0,
-        RmsNormKernel::Unfused => 16.0 / u,
+        RmsNormKernel::Unfused => habits.norm_bytes / u,
     };
     let matrix_bytes = match cell.attention_kernel {
         AttentionKernel::Flash1 | AttentionKernel::Flash2 => 0.0,
@@ -101,14 +104,18 @@ fn layer_activations(job: &Job, cell: &Cell) -> LayerActivations {
         AttentionKernel::Torch => 8.0,
     };
     let inner_bytes = match network.feed_forward {
-        FeedForward::Gated => 8.0,
-        FeedForward::Plain => 4.0,
+        FeedForward::Gated => habits.feed_forward_bytes,
+        FeedForward::Plain => habits.feed_forward_bytes / 2.0,
     };
-    let heads = (network.attention_width() + network.key_value_width()) as f64;
+    let groups = network.key_value_width() as f64;
+    let factor = habits.activation_factor;
     LayerActivations {
-        between_blocks: t * network.hidden as f64 * (12.0 / u + 4.0 * (1.0 - 1.0 / u) + unfused),
-        attention: t * 6.0 * heads / tp,
-        feed_forward: t * inner_bytes * network.feed_forward_width as f64 / tp,
+        between_blocks: factor
+            * t
+            * network.hidden as f64
+            * (12.0 / u + 4.0 * (1.0 - 1.0 / u) + unfused),
+        attention: factor * t * (8.0 * network.attention_width() as f64 + 4.0 * groups) / tp,
+        feed_forward: factor * t * inner_bytes * network.feed_forward_width as f64 / tp,
         attention_core: matrix_bytes
             * t
             * job.workload.sequence_length as f64
@@ -133,7 +140,6 @@ pub struct LayerMemory {
 #[must_use]
 pub fn layer(job: &Job, cell: &Cell) -> LayerMemory {
     let parts = layer_activations(job, cell);
-    let factor = job.framework.activation_factor;
     let input = 2.0 * tokens(job, cell) * job.transformer.hidden as f64 / sequence_split(cell);
     let dropped = |mode: Recompute| match mode {
         Recompute::Full => parts.total(),
@@ -146,12 +152,12 @@ pub fn layer(job: &Job, cell: &Cell) -> LayerMemory {
         Recompute::AttentionCore,
     ];
     LayerMemory {
-        activations: Bytes::new(parts.total() * factor),
+        activations: Bytes::new(parts.total()),
         kept: modes.map(|mode| match mode {
             Recompute::Full => Bytes::new(input),
-            _ => Bytes::new((parts.total() - dropped(mode)) * factor),
+            _ => Bytes::new(parts.total() - dropped(mode)),
         }),
-        workspace: modes.map(|mode| Bytes::new(dropped(mode) * factor)),
+        workspace: modes.map(|mode| Bytes::new(dropped(mode))),
     }
 }
 
@@ -159,21 +165,28 @@ pub fn layer(job: &Job, cell: &Cell) -> LayerMemory {
 /// framework that gathers them, that divided by `tp` in one that keeps them sharded.
 #[must_use]
 pub fn logits(job: &Job, cell: &Cell) -> Bytes {
-    let framework = &job.framework;
-    let gathered = if cell.tensor_parallel > 1 {
-        framework.logit_bytes_gathered
+    let habits = &job.framework.memory;
+    let split = logit_split(job, cell);
+    let gathers = cell.tensor_parallel > 1 && habits.logits == Logits::Gathered;
+    let gathered = if gathers {
+        habits.logit_bytes_gathered
     } else {
         0.0
     };
-    let split = match framework.logits {
-        Logits::Gathered => 1.0,
-        Logits::Sharded => f64::from(cell.tensor_parallel),
-    };
     let elements = tokens(job, cell) * job.transformer.vocabulary as f64;
-    Bytes::new((framework.logit_bytes + gathered) * elements / split)
+    Bytes::new((habits.logit_bytes + gathered) * elements / split)
 }
 
-/// What the framework takes whatever the layers: a constant, buffers of each communicator with
+/// Tensor-parallel ranks among which the logits are split.
+#[must_use]
+pub fn logit_split(job: &Job, cell: &Cell) -> f64 {
+    match job.framework.memory.logits {
+        Logits::Gathered => 1.0,
+        Logits::Sharded => f64::from(cell.tensor_parallel),
+    }
+}
+
+/// What the framework takes whatever the layers: a constant, `w t h` bytes of working buffers, buffers of each communicator with
 /// several ranks, and with ZeRO-3 the gathered weights of two layers (the one that computes and
 /// the one that is fetched).
 #[must_use]
@@ -185,6 +198,8 @@ pub fn fixed(job: &Job, cell: &Cell) -> Bytes {
         cell.context_parallel,
     ];
     let communicators = degrees.iter().filter(|&&degree| degree > 1).count() as f64;
+    let working =
+        job.framework.memory.working_bytes * tokens(job, cell) * job.transformer.hidden as f64;
     let gathered = match cell.sharding {
         Sharding::Parameters | Sharding::Hybrid => {
             2.0 * WEIGHT_BYTES * job.transformer.layer_weights() as f64
@@ -192,21 +207,21 @@ pub fn fixed(job: &Job, cell: &Cell) -> Bytes {
         }
         Sharding::None | Sharding::OptimizerStates | Sharding::Gradients => 0.0,
     };
-    job.framework.fixed_memory
-        + job.framework.communicator_memory * communicators
-        + Bytes::new(gathered)
+    job.framework.memory.fixed
+        + job.framework.memory.communicator * communicators
+        + Bytes::new(gathered + working)
 }
 
-/// Probability that a GPU with `capacity` runs out of memory at a predicted `peak`:
-/// logistic in `ln(peak / capacity)` with the cluster's `scale`, so 1/2 at the capacity itself.
+/// Probability that a GPU with `capacity` runs out of memory at a predicted `peak`: logistic in
+/// `ln(peak / capacity)`, `1 / (1 + exp(-(ln(peak / capacity) - shift) / scale))`.
 #[must_use]
-pub fn oom_probability(peak: Bytes, capacity: Bytes, scale: f64) -> f64 {
-    1.0 / (1.0 + (-((peak / capacity).ln()) / scale).exp())
+pub fn oom_probability(peak: Bytes, capacity: Bytes, error: MemoryError) -> f64 {
+    1.0 / (1.0 + (-((peak / capacity).ln() - error.shift) / error.scale).exp())
 }
 
 /// The largest peak whose probability of running out of memory is at most `risk`: the inverse of
 /// [`oom_probability`].
 #[must_use]
-pub fn admissible_peak(capacity: Bytes, scale: f64, risk: f64) -> Bytes {
-    capacity * (scale * (risk / (1.0 - risk)).ln()).exp()
+pub fn admissible_peak(capacity: Bytes, error: MemoryError, risk: f64) -> Bytes {
+    capacity * (error.shift + error.scale * (risk / (1.0 - risk)).ln()).exp()
 }

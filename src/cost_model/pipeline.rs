@@ -76,21 +76,23 @@ pub fn chunks_in_flight(cell: &Cell, stage: u32, micro_batches: u64) -> u64 {
     chunks.min(micro_batches * v)
 }
 
-/// Share of a pipeline fill that a step pays, relative to 1F1B without interleaving.
+/// Pipeline fills that a step pays, by framework and schedule: `beta` under 1F1B (1 in theory),
+/// `beta (i + (1 - i) / v)` interleaved (`i` = 0 in theory: Narayanan et al., arXiv 2104.04473,
+/// equation 3), measured rates under zero-bubble schedules (Qi et al., arXiv 2401.10241, table 4).
 ///
-/// `1 / v` interleaved (Narayanan et al., equation 3); zero-bubble schedules by their published
-/// bubble rates (Qi et al., arXiv 2401.10241, table 4).
-/// The multiplier of the schedule is rounded to a twentieth, so that step times stay whole numbers
-/// of a quantum in the programs.
+/// Rounded so that `v` fills are a multiple of a twentieth: step times stay whole numbers of a
+/// quantum in the programs.
 #[must_use]
 pub fn fill_share(job: &Job, cell: &Cell) -> f64 {
-    let schedule = match cell.schedule {
-        Schedule::OneForwardOneBackward | Schedule::AllForwardAllBackward => 1.0,
-        Schedule::ZeroBubble1p => 0.5,
-        Schedule::ZeroBubble2p => 0.1,
+    let (speed, v) = (&job.framework.speed, f64::from(cell.virtual_stages));
+    let fills = match cell.schedule {
+        Schedule::OneForwardOneBackward | Schedule::AllForwardAllBackward => {
+            speed.bubble * (speed.bubble_interleaved + (1.0 - speed.bubble_interleaved) / v)
+        }
+        Schedule::ZeroBubble1p => speed.bubble_zero_1p,
+        Schedule::ZeroBubble2p => speed.bubble_zero_2p,
     };
-    let factor = (job.framework.bubble_factor * schedule * FILL_STEPS).round() / FILL_STEPS;
-    factor / f64::from(cell.virtual_stages)
+    (fills * v * FILL_STEPS).round() / (v * FILL_STEPS)
 }
 
 /// Steps of the schedule's bubble multiplier between 0 and 1.

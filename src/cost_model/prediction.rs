@@ -109,6 +109,8 @@ pub struct StepTime {
     pub head: Seconds,
     /// Transfers between pipeline stages.
     pub pipeline_transfer: Seconds,
+    /// Host time of micro-batches and of the step.
+    pub overhead: Seconds,
     /// Waiting while the pipeline fills, drains or runs uneven stages.
     pub bubble: Seconds,
     /// Reduction of gradients and gathering of weights among replicas.
@@ -120,7 +122,7 @@ pub struct StepTime {
 impl StepTime {
     /// Names and durations in the order of printing.
     #[must_use]
-    pub const fn components(&self) -> [(&'static str, Seconds); 14] {
+    pub const fn components(&self) -> [(&'static str, Seconds); 15] {
         [
             ("gemm", self.gemm),
             ("attention", self.attention),
@@ -133,6 +135,7 @@ impl StepTime {
             ("recompute", self.recompute),
             ("head", self.head),
             ("pipeline_transfer", self.pipeline_transfer),
+            ("overhead", self.overhead),
             ("bubble", self.bubble),
             ("data_parallel", self.data_parallel),
             ("optimizer", self.optimizer),

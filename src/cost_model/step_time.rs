@@ -9,9 +9,10 @@ use super::{CellCosts, flops, memory};
 
 /// Predicts time and memory of the layout with these stages.
 ///
-/// `T = (M - beta) max T_s + beta sum T_s + (d + o) max P_s`, where stage `s` works `T_s` a
+/// `T = (M - beta) max T_s + beta sum T_s + (d + o) max P_s + t_step`, where stage `s` works `T_s` a
 /// micro-batch, `beta` is the share of a pipeline fill that the schedule pays (1 for 1F1B), `P_s`
-/// are its parameters, and `d`, `o` the exposed traffic and optimizer time a parameter.
+/// are its parameters, and `d`, `o` the exposed traffic and optimizer time a parameter,
+/// `t_step` the host time of a step.
 ///
 /// # Panics
 ///
@@ -21,13 +22,13 @@ pub fn evaluate(job: &Job, costs: &CellCosts, stages: &[Stage]) -> Prediction {
     let memory = memory_use(job, costs, stages);
     let time = step_time(costs, stages);
     let step_time = time.total();
-    let scale = job.cluster.calibration.memory_scale;
+    let error = job.cluster.calibration.memory;
     let tokens = job.workload.tokens() as f64 / f64::from(job.cluster.gpus);
     Prediction {
         mfu: flops::utilisation(job, step_time),
         step_time,
         tokens_per_second_per_gpu: tokens / step_time.value(),
-        oom_probability: memory::oom_probability(memory.peak(), memory.capacity, scale),
+        oom_probability: memory::oom_probability(memory.peak(), memory.capacity, error),
         memory,
         time,
     }
@@ -111,6 +112,7 @@ fn step_time(costs: &CellCosts, stages: &[Stage]) -> StepTime {
         recompute: recompute_time(costs, stage) * micro_batches,
         head: extra.head * micro_batches,
         pipeline_transfer: extra.transfer * micro_batches,
+        overhead: extra.overhead * micro_batches + costs.step_overhead,
         bubble: (sum - longest) * costs.fill_share,
         data_parallel: costs.data_parallel * parameters,
         optimizer: costs.optimizer * parameters,

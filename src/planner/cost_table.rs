@@ -145,4 +145,5 @@ fn balanced_bound(units: &CellUnits, candidate: &Candidate, layers: i64) -> i64 
     units.max_weight * share(sum)
         + units.sum_weight * sum
         + units.delta_weight * share(layers * units.layer_delta + least_delta)
+        + units.constant
 }

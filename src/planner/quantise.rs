@@ -66,7 +66,7 @@ pub fn capacity(instance: &Instance) -> i64 {
     let cluster = &instance.job.cluster;
     let limit = memory::admissible_peak(
         cluster.accelerator.usable_memory,
-        cluster.calibration.memory_scale,
+        cluster.calibration.memory,
         instance.max_oom_risk,
     );
     (limit.value() / KIB).floor() as i64
@@ -98,6 +98,8 @@ pub struct CellUnits {
     pub sum_weight: i64,
     /// Weight of the largest stage's reduction.
     pub delta_weight: i64,
+    /// Objective whatever the stages: host time of a step.
+    pub constant: i64,
     /// Time of a layer in one chunk pass, `t`.
     pub layer_time: i64,
     /// Extra time of a recomputed layer by mode, `r`.
@@ -141,6 +143,7 @@ impl CellUnits {
             max_weight: STEPS * chunks - sum_weight,
             sum_weight,
             delta_weight: STEPS,
+            constant: STEPS * quantum.round(costs.step_overhead),
             layer_time: time(costs.layer.total()),
             recompute_time: costs.recompute.map(time),
             layer_delta: quantum.round(reduction * costs.layer_parameters),
@@ -169,7 +172,10 @@ impl CellUnits {
             sum += time;
             largest = largest.max(layers * self.layer_delta + units.extra_delta);
         }
-        self.max_weight * longest + self.sum_weight * sum + self.delta_weight * largest
+        self.max_weight * longest
+            + self.sum_weight * sum
+            + self.delta_weight * largest
+            + self.constant
     }
 
     /// Peak memory of one stage in KiB.

@@ -76,13 +76,14 @@ const USUAL_VOCABULARY: u64 = 50_304;
 ///
 /// The reason why the row cannot be modelled.
 pub fn model(run: &Run, cluster: &Cluster, framework: &Framework) -> Result<Modelled, Skip> {
+    let mut framework = framework.clone();
+    if let Some(bytes) = run.gradient_bytes {
+        framework.memory.gradient_bytes = bytes;
+    }
     let job = Job {
         transformer: transformer(run)?,
-        cluster: cluster_of(run, cluster)?,
-        framework: Framework {
-            gradient_bytes: run.gradient_bytes.unwrap_or(framework.gradient_bytes),
-            ..framework.clone()
-        },
+        cluster: cluster_of(run, cluster, &framework)?,
+        framework,
         workload: workload(run)?,
     };
     let layout = layout(run, &job)?;
@@ -145,19 +146,28 @@ fn transformer(run: &Run) -> Result<Transformer, Skip> {
     })
 }
 
-fn cluster_of(run: &Run, cluster: &Cluster) -> Result<Cluster, Skip> {
-    let bandwidth = |measured: Option<f64>, otherwise: BytesPerSecond| match measured {
-        Some(gigabytes) if gigabytes > 0.0 => BytesPerSecond::new(gigabytes * 1e9),
+fn cluster_of(run: &Run, cluster: &Cluster, framework: &Framework) -> Result<Cluster, Skip> {
+    let bandwidth = |measured: Option<f64>, share: f64, otherwise: BytesPerSecond| match measured {
+        Some(gigabytes) if gigabytes > 0.0 => BytesPerSecond::new(gigabytes * 1e9 * share),
         _ => otherwise,
     };
+    let speed = &framework.speed;
     Ok(Cluster {
         gpus: stated(run.gpus, "GPU count")?,
         gpus_per_node: run
             .gpus_per_node
             .filter(|&g| g > 0)
             .unwrap_or(cluster.gpus_per_node),
-        intra_node_bandwidth: bandwidth(run.intranode_allreduce, cluster.intra_node_bandwidth),
-        inter_node_bandwidth: bandwidth(run.internode_allreduce, cluster.inter_node_bandwidth),
+        intra_node_bandwidth: bandwidth(
+            run.intranode_allreduce,
+            speed.measured_intra_node,
+            cluster.intra_node_bandwidth,
+        ),
+        inter_node_bandwidth: bandwidth(
+            run.internode_allreduce,
+            speed.measured_inter_node,
+            cluster.inter_node_bandwidth,
+        ),
         ..cluster.clone()
     })
 }
@@ -178,7 +188,7 @@ fn workload(run: &Run) -> Result<Workload, Skip> {
 }
 
 fn layout(run: &Run, job: &Job) -> Result<Layout, Skip> {
-    let cell = cell(run)?;
+    let cell = cell(run, &job.framework)?;
     if cell.expert_parallel > 1 {
         return Err(Skip("expert parallelism is not modelled".to_owned()));
     }
@@ -232,7 +242,7 @@ fn layout(run: &Run, job: &Job) -> Result<Layout, Skip> {
     })
 }
 
-fn cell(run: &Run) -> Result<Cell, Skip> {
+fn cell(run: &Run, framework: &Framework) -> Result<Cell, Skip> {
     let tensor_parallel = stated(run.tensor_parallel, "tensor-parallel degree")?;
     let schedule = match run.schedule.as_str() {
         "" | "1f1b-i" => Schedule::OneForwardOneBackward,
@@ -240,7 +250,8 @@ fn cell(run: &Run) -> Result<Cell, Skip> {
             .ok_or_else(|| Skip(format!("schedule {named} is not modelled")))?,
     };
     let attention_kernel = match run.attention_kernel.as_str() {
-        "" | "flash-attention" => AttentionKernel::Flash2,
+        "" => framework.usual_attention,
+        "flash-attention" => AttentionKernel::Flash2,
         named => AttentionKernel::parse(named)
             .ok_or_else(|| Skip(format!("attention kernel {named} is not modelled")))?,
     };

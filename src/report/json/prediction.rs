@@ -84,6 +84,8 @@ struct TimeDocument {
     head_s: f64,
     /// Transfers between pipeline stages.
     pipeline_transfer_s: f64,
+    /// Host time of micro-batches and of the step.
+    overhead_s: f64,
     /// Waiting while the pipeline fills, drains or runs uneven stages.
     bubble_s: f64,
     /// Reduction of gradients and gathering of weights among replicas.
@@ -153,6 +155,7 @@ impl TimeDocument {
             recompute,
             head,
             pipeline_transfer,
+            overhead,
             bubble,
             data_parallel,
             optimizer,
@@ -169,6 +172,7 @@ impl TimeDocument {
             recompute_s: seconds(recompute),
             head_s: seconds(head),
             pipeline_transfer_s: seconds(pipeline_transfer),
+            overhead_s: seconds(overhead),
             bubble_s: seconds(bubble),
             data_parallel_s: seconds(data_parallel),
             optimizer_s: seconds(optimizer),
