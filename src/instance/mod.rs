@@ -1,7 +1,39 @@
 //! Instances: what is read from a file or from flags, checked.
+//!
+//! Text becomes a tree of values that know their place (`document`), the tree becomes the keys
+//! that were typed (`file`, by `reader`), and those become what is valid (`check`). Every broken
+//! rule is collected on the way and reported at once. The format is described in
+//! `docs/instance-format.md`.
+
+use std::path::Path;
+use std::sync::Arc;
 
 use crate::job::Job;
 use crate::layout_space::LayoutSpace;
+
+mod check;
+mod choices;
+pub(crate) mod cluster;
+mod config_json;
+pub(crate) mod document;
+mod efficiency;
+pub(crate) mod error;
+pub(crate) mod file;
+pub(crate) mod framework;
+pub(crate) mod model;
+mod overrides;
+mod paths;
+pub(crate) mod reader;
+mod schema;
+mod search;
+pub(crate) mod spelling;
+mod text_file;
+
+pub use error::{InstanceError, Place, Problem, Problems};
+pub use overrides::{Flag, Overrides};
+pub use schema::json_schema;
+
+use document::{Source, SourceKind, Table};
 
 /// A checked problem: nothing after it needs to check again.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,4 +48,74 @@ pub struct Instance {
     pub max_oom_risk: f64,
     /// What the reader should know, though it is not an error.
     pub warnings: Vec<String>,
+}
+
+/// Reads an instance file, with values of the command line applied before it is checked.
+///
+/// # Errors
+///
+/// If the file cannot be read or breaks rules; all of them are reported.
+pub fn read(path: &Path, overrides: &Overrides) -> Result<Instance, InstanceError> {
+    let text = text_file::read(path).map_err(|(reason, hint)| InstanceError::Unreadable {
+        path: path.to_owned(),
+        reason,
+        hint,
+    })?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    from_text(&path.to_string_lossy(), &text, folder, overrides)
+}
+
+/// Reads an instance from text. Messages call it `name`; paths in it are relative to `folder`.
+///
+/// # Errors
+///
+/// If the text breaks rules; all of them are reported.
+pub fn from_text(
+    name: &str,
+    text: &str,
+    folder: &Path,
+    overrides: &Overrides,
+) -> Result<Instance, InstanceError> {
+    if text.trim().is_empty() && overrides.is_empty() {
+        return Err(InstanceError::Unreadable {
+            path: name.into(),
+            reason: "it is empty".to_owned(),
+            hint: "an instance has the sections `[model]`, `[cluster]` and `[training]`".to_owned(),
+        });
+    }
+    let source = Arc::new(Source {
+        name: name.to_owned(),
+        text: text.to_owned(),
+        folder: folder.to_owned(),
+        kind: SourceKind::File,
+    });
+    let mut problems = Problems::default();
+    let mut table = document::parse(&source, &mut problems);
+    if !problems.list().is_empty() && table.entries.is_empty() {
+        return Err(InstanceError::Broken(problems));
+    }
+    overrides.apply(&mut table, &mut problems);
+    let stem = Path::new(name)
+        .file_stem()
+        .unwrap_or_default()
+        .to_string_lossy();
+    check::check(&stem, &table, problems)
+}
+
+/// The instance that flags alone describe.
+///
+/// # Errors
+///
+/// If flags are missing or break rules; all of them are reported.
+pub fn from_flags(overrides: &Overrides) -> Result<Instance, InstanceError> {
+    let mut problems = Problems::default();
+    let mut table = Table::default();
+    overrides.apply(&mut table, &mut problems);
+    let mut instance = check::check("", &table, problems)?;
+    let job = &instance.job;
+    instance.name = format!(
+        "{} on {} GPUs of {}",
+        job.transformer.name, job.cluster.gpus, job.cluster.name
+    );
+    Ok(instance)
 }

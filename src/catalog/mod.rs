@@ -1,0 +1,223 @@
+//! Presets shipped in the binary: GPUs, clusters, models and frameworks, each with its source.
+//!
+//! The tables in `catalog/` are written in the keys of instance files and read by the same code.
+
+use std::path::PathBuf;
+use std::sync::{Arc, LazyLock};
+
+use crate::cluster::{Accelerator, Cluster};
+use crate::framework::Framework;
+use crate::instance::document::{self, Source, SourceKind};
+use crate::instance::file::{AcceleratorSection, ClusterSection, FrameworkSection, ModelSection};
+use crate::instance::reader::Value;
+use crate::instance::{self, Problems};
+use crate::transformer::Transformer;
+
+mod entries;
+mod not_found;
+
+pub use entries::{Entry, entries};
+pub use not_found::NotFound;
+
+/// A kind of preset.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// One kind of GPU.
+    Accelerator,
+    /// Nodes, networks and efficiencies.
+    Cluster,
+    /// A network.
+    Model,
+    /// A training framework.
+    Framework,
+}
+
+impl Kind {
+    /// The word for one of the kind.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Accelerator => "accelerator",
+            Self::Cluster => "cluster",
+            Self::Model => "model",
+            Self::Framework => "framework",
+        }
+    }
+}
+
+/// The presets of one kind, in the order of their file.
+struct Shelf<S> {
+    kind: Kind,
+    presets: Vec<(String, S)>,
+}
+
+struct Catalog {
+    accelerators: Shelf<AcceleratorSection>,
+    clusters: Shelf<ClusterSection>,
+    models: Shelf<ModelSection>,
+    frameworks: Shelf<FrameworkSection>,
+}
+
+static CATALOG: LazyLock<Catalog> = LazyLock::new(|| Catalog {
+    accelerators: shelf(
+        Kind::Accelerator,
+        include_str!("../../catalog/accelerators.toml"),
+    ),
+    clusters: shelf(Kind::Cluster, include_str!("../../catalog/clusters.toml")),
+    models: shelf(Kind::Model, include_str!("../../catalog/models.toml")),
+    frameworks: shelf(
+        Kind::Framework,
+        include_str!("../../catalog/frameworks.toml"),
+    ),
+});
+
+/// Reads one file of the catalog.
+fn shelf<S: Value>(kind: Kind, text: &str) -> Shelf<S> {
+    let source = Arc::new(Source {
+        name: format!("catalog of {}s", kind.as_str()),
+        text: text.to_owned(),
+        folder: PathBuf::new(),
+        kind: SourceKind::Catalog,
+    });
+    let mut problems = Problems::default();
+    let table = document::parse(&source, &mut problems);
+    let presets = table
+        .entries
+        .into_iter()
+        .filter_map(|entry| {
+            Some((
+                entry.key.clone(),
+                S::read(&entry.node, &entry.key, &mut problems)?,
+            ))
+        })
+        .collect();
+    assert!(
+        problems.list().is_empty(),
+        "the catalog is valid: {problems}"
+    );
+    Shelf { kind, presets }
+}
+
+impl<S> Shelf<S> {
+    fn get(&self, name: &str) -> Result<&S, NotFound> {
+        self.presets
+            .iter()
+            .find(|(preset, _)| preset == name)
+            .map(|(_, section)| section)
+            .ok_or_else(|| NotFound::new(self.kind, name, self.names()))
+    }
+
+    fn names(&self) -> impl Iterator<Item = &str> + Clone {
+        self.presets.iter().map(|(name, _)| name.as_str())
+    }
+}
+
+pub(crate) fn accelerator_section(name: &str) -> Result<&'static AcceleratorSection, NotFound> {
+    CATALOG.accelerators.get(name)
+}
+
+pub(crate) fn cluster_section(name: &str) -> Result<&'static ClusterSection, NotFound> {
+    CATALOG.clusters.get(name)
+}
+
+pub(crate) fn model_section(name: &str) -> Result<&'static ModelSection, NotFound> {
+    CATALOG.models.get(name)
+}
+
+pub(crate) fn framework_section(name: &str) -> Result<&'static FrameworkSection, NotFound> {
+    CATALOG.frameworks.get(name)
+}
+
+/// The first cluster of the catalog with this accelerator whose figures are not fitted to one
+/// installation.
+#[must_use]
+pub fn data_sheet_cluster(accelerator: &str) -> Option<&'static str> {
+    use crate::cluster::CalibrationKind;
+    CATALOG
+        .clusters
+        .presets
+        .iter()
+        .filter(|(_, section)| {
+            let calibration = section.calibration.value();
+            let kind = calibration.and_then(|calibration| calibration.kind.value());
+            kind.is_none_or(|kind| kind.0 == CalibrationKind::DataSheet)
+        })
+        .find(|(_, section)| {
+            section
+                .accelerator
+                .value()
+                .is_some_and(|name| name == accelerator)
+        })
+        .map(|(name, _)| name.as_str())
+}
+
+/// A GPU by its catalog name.
+///
+/// # Errors
+///
+/// If there is none of this name.
+///
+/// # Panics
+///
+/// Never: the catalog is complete, which tests assert.
+pub fn accelerator(name: &str) -> Result<Accelerator, NotFound> {
+    let section = accelerator_section(name)?;
+    let value = "every accelerator of the catalog is complete";
+    Ok(Accelerator {
+        name: name.to_owned(),
+        usable_memory: section.memory.value().expect(value).0,
+        memory_bandwidth: section.memory_bandwidth.value().expect(value).0,
+        peak_bf16: section.peak_bf16.value().expect(value).0,
+        peak_fp8: section.peak_fp8.value().map(|peak| peak.0),
+    })
+}
+
+/// One node of a cluster by its catalog name.
+///
+/// # Errors
+///
+/// If there is none of this name.
+///
+/// # Panics
+///
+/// Never: the catalog is complete, which tests assert.
+pub fn cluster(name: &str) -> Result<Cluster, NotFound> {
+    let mut cluster = instance::cluster::one_node(cluster_section(name)?)
+        .expect("every cluster of the catalog is complete");
+    name.clone_into(&mut cluster.name);
+    Ok(cluster)
+}
+
+/// A network by its catalog name.
+///
+/// # Errors
+///
+/// If there is none of this name.
+///
+/// # Panics
+///
+/// Never: the catalog is complete, which tests assert.
+pub fn model(name: &str) -> Result<Transformer, NotFound> {
+    let section = model_section(name)?;
+    let mut problems = Problems::default();
+    let mut transformer = instance::model::resolve(section, None, &mut problems)
+        .expect("every model of the catalog is complete");
+    name.clone_into(&mut transformer.name);
+    Ok(transformer)
+}
+
+/// A framework by its catalog name.
+///
+/// # Errors
+///
+/// If there is none of this name.
+///
+/// # Panics
+///
+/// Never: the catalog is complete, which tests assert.
+pub fn framework(name: &str) -> Result<Framework, NotFound> {
+    let section = framework_section(name)?;
+    let mut problems = Problems::default();
+    let framework = instance::framework::complete(section, name, None, &mut problems);
+    Ok(framework.expect("every framework of the catalog is complete"))
+}

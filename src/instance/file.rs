@@ -1,0 +1,266 @@
+//! The keys of an instance file: what was typed, before it is checked.
+//!
+//! Catalog entries and cluster files are written in the same keys.
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+
+use super::document::{Node, Table};
+use super::error::Problems;
+use super::reader::{
+    Count, Field, Number, OneOf, Quantity, Section, Value, section, section_table,
+};
+use super::search::SearchSection;
+use crate::cluster::CalibrationKind;
+use crate::framework::{CheckpointRule, FusedRmsNorm, Logits, Partition};
+use crate::quantity::{Bytes, BytesPerSecond, FlopsPerSecond, Seconds};
+use crate::transformer::{Biases, Embeddings, FeedForward, Normalization};
+use crate::workload::{Optimizer, Precision};
+
+section! {
+    /// A training job, the machine it runs on, and the layouts that may be tried.
+    struct InstanceFile {
+        /// The network.
+        model: ModelSection,
+        /// The machine.
+        cluster: ClusterSection,
+        /// The training framework.
+        framework: FrameworkSection,
+        /// What one optimizer step has to do.
+        training: TrainingSection,
+        /// What the layout must respect.
+        limits: LimitsSection,
+        /// The layouts that may be tried.
+        search: SearchSection,
+    }
+    reserved {
+        "constraint": "rows of your own",
+        "clusters": "several clusters",
+        "job": "several jobs on one cluster",
+        "jobs": "several jobs on one cluster",
+    }
+}
+
+section! {
+    /// The network: a preset, a Hugging Face config, or its shape. Keys of the shape override
+    /// preset and config.
+    struct ModelSection {
+        /// A model of the catalog.
+        preset: String,
+        /// Path of a Hugging Face `config.json`, relative to this file.
+        config: String,
+        /// What to call the model.
+        name: String,
+        /// Transformer layers.
+        layers: Count,
+        /// Hidden size.
+        hidden: Count,
+        /// Attention heads.
+        heads: Count,
+        /// Heads of keys and values; default: as many as `heads`.
+        key_value_heads: Count,
+        /// Width of one head; default: `hidden / heads`.
+        head_width: Count,
+        /// Width of the feed-forward block.
+        feed_forward_width: Count,
+        /// Structure of the feed-forward block: three matrices (gated, default) or two (plain).
+        feed_forward: OneOf<FeedForward>,
+        /// Entries of the vocabulary, with padding if the framework pads it.
+        vocabulary: Count,
+        /// Whether the output layer shares the embedding's weights; default: untied.
+        embeddings: OneOf<Embeddings>,
+        /// Normalization of each block's input; default: rmsnorm.
+        normalization: OneOf<Normalization>,
+        /// Which linear layers carry a bias; default: none.
+        biases: OneOf<Biases>,
+        /// Entries of a learned position embedding; default: rotary, no entries.
+        learned_positions: Count,
+        /// Where the figures come from.
+        source: String,
+    }
+    reserved {
+        "experts": "mixtures of experts",
+        "experts_per_token": "mixtures of experts",
+        "expert_width": "mixtures of experts",
+        "shared_experts": "mixtures of experts",
+        "prediction_layers": "multi-token prediction",
+        "window": "sliding-window attention",
+    }
+}
+
+section! {
+    /// The machine: a preset, a cluster file, or its figures. Figures override preset and file.
+    struct ClusterSection {
+        /// A cluster of the catalog.
+        preset: String,
+        /// Path of a cluster file, relative to this file: the keys of this section at its top.
+        file: String,
+        /// What to call the cluster.
+        name: String,
+        /// GPUs of the job.
+        gpus: Count,
+        /// GPUs of one node.
+        gpus_per_node: Count,
+        /// A GPU of the catalog.
+        accelerator: String,
+        /// Memory of each GPU that a training process can use.
+        memory: Quantity<Bytes>,
+        /// Bandwidth of the GPU's memory.
+        memory_bandwidth: Quantity<BytesPerSecond>,
+        /// Dense peak of the GPU at bf16 and fp16.
+        peak_bf16: Quantity<FlopsPerSecond>,
+        /// Dense peak of the GPU at fp8; absent where it has none.
+        peak_fp8: Quantity<FlopsPerSecond>,
+        /// Bus bandwidth that collectives reach within a node, per GPU.
+        intra_node_bandwidth: Quantity<BytesPerSecond>,
+        /// Bandwidth that all GPUs of a node share towards other nodes.
+        inter_node_bandwidth: Quantity<BytesPerSecond>,
+        /// What software reaches of the hardware's peaks.
+        efficiency: EfficiencySection,
+        /// How far to trust the figures.
+        calibration: CalibrationSection,
+        /// Where the figures come from.
+        source: String,
+    }
+    reserved {
+        "groups": "clusters of several kinds of GPU",
+        "accelerators": "clusters of several kinds of GPU",
+    }
+}
+
+section! {
+    /// What software reaches of the hardware's peaks. Absent keys come from preset or file, else
+    /// from a cluster with the same GPU.
+    struct EfficiencySection {
+        /// Share of the peak that matrix products reach (`eta_gemm`).
+        gemm: Number,
+        /// Share of the peak of FlashAttention 1, on causal FLOP (`eta_flash1`).
+        flash_attention_1: Number,
+        /// Share of the peak of FlashAttention 2 or later, on causal FLOP (`eta_flash2`).
+        flash_attention_2: Number,
+        /// Softmax traffic of Megatron's fused kernel, bytes an attention element.
+        softmax_bytes_fused: Number,
+        /// Softmax traffic of unfused operators, bytes an attention element.
+        softmax_bytes_torch: Number,
+        /// Multiplier of the counted elementwise traffic (`k_elem`).
+        elementwise: Number,
+        /// Traffic of an unfused RMSNorm, bytes a token and hidden element (`by_rms`).
+        rmsnorm_bytes: Number,
+        /// Share of the memory bandwidth that streaming kernels reach.
+        memory_bandwidth: Number,
+        /// Host time a layer and micro-batch (`t_launch`).
+        launch: Quantity<Seconds>,
+        /// Further host time without the RMSNorm kernel (`t_unfused`).
+        launch_unfused: Quantity<Seconds>,
+        /// Traffic of the loss, bytes a logit (`by_logit`).
+        logit_bytes: Number,
+        /// Time of a ring hop for a million parameters (`alpha`).
+        ring_hop: Quantity<Seconds>,
+        /// Exponent of network congestion over the number of GPUs (`gamma`).
+        congestion: Number,
+        /// Latency of one hop of a tensor-parallel collective.
+        collective_latency: Quantity<Seconds>,
+        /// Latency of one transfer between pipeline stages.
+        pipeline_hop_latency: Quantity<Seconds>,
+    }
+}
+
+section! {
+    /// How far to trust a cluster's figures.
+    struct CalibrationSection {
+        /// Fitted to runs on this cluster, or from data sheets.
+        kind: OneOf<CalibrationKind>,
+        /// Typical relative error of a predicted step time (a share).
+        time_error: Number,
+        /// Scale of the logistic error of the logarithm of peak memory.
+        memory_scale: Number,
+        /// Where the figures come from.
+        source: String,
+    }
+}
+
+section! {
+    /// The training framework: a preset (default `megatron-lm`), and what differs from it.
+    struct FrameworkSection {
+        /// A framework of the catalog.
+        preset: String,
+        /// What to call the framework.
+        name: String,
+        /// How layers may be spread over pipeline stages.
+        partition: OneOf<Partition>,
+        /// Which layers of a stage may be checkpointed.
+        checkpointing: OneOf<CheckpointRule>,
+        /// Whether the fused RMSNorm works in a checkpointed layer.
+        fused_rmsnorm: OneOf<FusedRmsNorm>,
+        /// Bytes of a gradient: 2 (bf16), 4 (fp32), 6 (bf16 with an fp32 accumulator).
+        gradient_bytes: Number,
+        /// Whether a tensor-parallel rank holds its share of the logits or all.
+        logits: OneOf<Logits>,
+        /// Bytes a logit on the last stage.
+        logit_bytes: Number,
+        /// Further bytes a logit with several tensor-parallel ranks.
+        logit_bytes_gathered: Number,
+        /// Multiplier of the counted activations.
+        activation_factor: Number,
+        /// Memory taken whatever the layout (context, fragmentation).
+        fixed_memory: Quantity<Bytes>,
+        /// Memory of each communicator with several ranks.
+        communicator_memory: Quantity<Bytes>,
+        /// How host launch time and device work combine: 1 adds them, more takes the larger.
+        launch_norm: Number,
+        /// Multiplier of the pipeline bubble of 1F1B.
+        bubble_factor: Number,
+        /// Share of data-parallel traffic that hides behind the backward pass.
+        data_parallel_overlap: Number,
+        /// Where the figures come from.
+        source: String,
+    }
+}
+
+section! {
+    /// What one optimizer step has to do.
+    struct TrainingSection {
+        /// Tokens of one sequence.
+        sequence_length: Count,
+        /// Sequences of one optimizer step.
+        global_batch: Count,
+        /// Number format of the matrix products; default: bf16.
+        precision: OneOf<Precision>,
+        /// What is kept for every parameter; default: adam.
+        optimizer: OneOf<Optimizer>,
+    }
+    reserved {
+        "offload": "offload of optimizer states or activations to the host",
+        "optimizer_offload": "offload of optimizer states to the host",
+        "activation_offload": "offload of activations to the host",
+        "fp8_recipe": "recipes of fp8 training",
+        "lora": "adapters",
+    }
+}
+
+section! {
+    /// What the layout must respect.
+    struct LimitsSection {
+        /// Largest accepted probability that the layout runs out of memory; default: 0.05.
+        max_oom_risk: Number,
+    }
+    reserved {
+        "deadline": "a limit of the training time",
+        "min_mfu": "a lower limit of the utilisation",
+    }
+}
+
+section! {
+    /// One GPU of the catalog.
+    struct AcceleratorSection {
+        /// Memory that a training process can use.
+        memory: Quantity<Bytes>,
+        /// Bandwidth of the memory.
+        memory_bandwidth: Quantity<BytesPerSecond>,
+        /// Dense peak at bf16 and fp16.
+        peak_bf16: Quantity<FlopsPerSecond>,
+        /// Dense peak at fp8.
+        peak_fp8: Quantity<FlopsPerSecond>,
+        /// Where the figures come from.
+        source: String,
+    }
+}

@@ -1,0 +1,255 @@
+//! `[search]`: the values that each axis may take, and combinations that are ruled out.
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde_json::{Map, json};
+
+use super::check::MOST_GPUS;
+use super::document::{Entry, Node, Origin, Table, Tree};
+use super::error::{Problems, shown};
+use super::reader::{Field, Value, join};
+use super::{schema, spelling};
+use crate::axis::{Assignment, Axis};
+
+/// What `[search]` says. Its keys are those of [`Axis`] and `forbid`.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SearchSection {
+    /// The codes of each axis that is listed, and where.
+    pub(crate) values: Vec<(Axis, Vec<u32>)>,
+    /// Combinations that are ruled out.
+    pub(crate) forbidden: Vec<Assignment>,
+}
+
+/// The key of the combinations that are ruled out.
+pub(crate) const FORBID: &str = "forbid";
+
+/// The keys of `[search]`.
+pub(crate) fn keys() -> impl Iterator<Item = &'static str> + Clone {
+    axes().chain([FORBID])
+}
+
+fn axes() -> impl Iterator<Item = &'static str> + Clone {
+    Axis::ALL.iter().map(|axis| axis.as_str())
+}
+
+impl Value for SearchSection {
+    fn read(node: &Node, path: &str, problems: &mut Problems) -> Option<Self> {
+        let Tree::Table(table) = &node.value else {
+            problems.add(
+                &node.origin,
+                format!("`{path}` must be a table, not {}", node.value.kind()),
+                "write a section `[search]` with lines such as `tensor_parallel = [1, 2, 4]`",
+            );
+            return None;
+        };
+        let mut section = Self::default();
+        for entry in &table.entries {
+            if entry.key == FORBID {
+                section.forbidden = read_forbidden(&entry.node, path, problems);
+            } else if let Some(axis) = axis_of(entry, path, keys(), problems)
+                && let Some(codes) = read_values(axis, &entry.node, problems)
+            {
+                section.values.push((axis, codes));
+            }
+        }
+        Some(section)
+    }
+}
+
+/// The axis that a key names.
+fn axis_of(
+    entry: &Entry,
+    path: &str,
+    known: impl Iterator<Item = &'static str> + Clone,
+    problems: &mut Problems,
+) -> Option<Axis> {
+    let axis = Axis::parse(&entry.key);
+    if axis.is_none() {
+        let hint = super::paths::hint(path, &entry.key, known);
+        let key = shown(&join(path, &entry.key));
+        problems.add(&entry.key_origin, format!("unknown key `{key}`"), hint);
+    }
+    axis
+}
+
+/// The codes of a list or of one value.
+fn read_values(axis: Axis, node: &Node, problems: &mut Problems) -> Option<Vec<u32>> {
+    let Tree::List(items) = &node.value else {
+        return read_value(axis, node, problems).map(|code| vec![code]);
+    };
+    if items.is_empty() {
+        problems.add(
+            &node.origin,
+            format!("`search.{axis}` is empty: no layout has a value from it"),
+            "list at least one value, or remove the key to try everything legal",
+        );
+        return None;
+    }
+    let mut codes = Vec::new();
+    for item in items {
+        let code = read_value(axis, item, problems)?;
+        if codes.contains(&code) {
+            problems.add(
+                &item.origin,
+                format!("`search.{axis}` lists `{}` twice", axis.show(code)),
+                "keep one of the two",
+            );
+        }
+        codes.push(code);
+    }
+    Some(codes)
+}
+
+fn read_value(axis: Axis, node: &Node, problems: &mut Problems) -> Option<u32> {
+    let text = match &node.value {
+        Tree::Text(text) if axis.names().is_some() => text.clone(),
+        Tree::Integer(Some(number)) if axis.names().is_none() => number.to_string(),
+        Tree::Switch(on) => on.to_string(),
+        _ => String::new(),
+    };
+    let code = axis.parse_value(&text);
+    match code {
+        Some(code) if axis.names().is_none() && u64::from(code) > MOST_GPUS => problems.add(
+            &node.origin,
+            format!("`search.{axis}` is at most {MOST_GPUS}, not `{code}`"),
+            "",
+        ),
+        Some(code) if axis == Axis::ExpertParallel && code != 1 => problems.add(
+            &node.origin,
+            "`search.expert_parallel` is not modelled yet: mixtures of experts",
+            "dense networks have `expert_parallel = 1`; remove the key",
+        ),
+        Some(_) => return code,
+        None => {
+            let written = &node.origin.source.text[node.origin.span.clone()];
+            let (wanted, hint) = wanted(axis, &text);
+            problems.add(
+                &node.origin,
+                format!("`search.{axis}` is {wanted}, not `{}`", shown(written)),
+                hint,
+            );
+        }
+    }
+    None
+}
+
+/// What a value of the axis looks like, and a remedy for `text`.
+fn wanted(axis: Axis, text: &str) -> (&'static str, String) {
+    let Some(names) = axis.names() else {
+        let hint = "write one number or a list such as `[1, 2, 4]`";
+        return ("a whole number of at least 1", hint.to_owned());
+    };
+    let known = spelling::list(names.iter().copied());
+    match spelling::did_you_mean(text, names.iter().copied()) {
+        Some(question) => ("one of a few names", format!("{question} known: {known}")),
+        None => ("one of a few names", format!("write one of {known}")),
+    }
+}
+
+fn read_forbidden(node: &Node, path: &str, problems: &mut Problems) -> Vec<Assignment> {
+    let hint = "write `[[search.forbid]]` and under it the values that may not come together";
+    let tables: Option<Vec<(&Table, &Origin)>> = match &node.value {
+        Tree::List(items) => items
+            .iter()
+            .map(|item| match &item.value {
+                Tree::Table(table) => Some((table, &item.origin)),
+                _ => None,
+            })
+            .collect(),
+        Tree::Table(table) => Some(vec![(table, &node.origin)]),
+        _ => None,
+    };
+    let Some(tables) = tables else {
+        let text = format!("`{path}.{FORBID}` must be a list of tables");
+        problems.add(&node.origin, text, hint);
+        return Vec::new();
+    };
+    let mut forbidden = Vec::new();
+    for (table, origin) in tables {
+        if table.entries.is_empty() {
+            let text = format!("`{path}.{FORBID}` names no value: it would rule out everything");
+            problems.add(origin, text, hint);
+        }
+        let mut assignment = Assignment::default();
+        for entry in &table.entries {
+            if let Some(axis) = axis_of(entry, &join(path, FORBID), axes(), problems)
+                && let Some(code) = read_value(axis, &entry.node, problems)
+            {
+                assignment.0.push((axis, code));
+            }
+        }
+        forbidden.push(assignment);
+    }
+    forbidden
+}
+
+impl Field<SearchSection> {
+    /// What is said, or nothing.
+    pub(crate) fn or_everything(&self) -> SearchSection {
+        self.value().cloned().unwrap_or_default()
+    }
+}
+
+/// What the values of an axis mean.
+const fn meaning(axis: Axis) -> &'static str {
+    match axis {
+        Axis::TensorParallel => "Tensor-parallel degree.",
+        Axis::PipelineParallel => "Pipeline stages.",
+        Axis::DataParallel => "Data-parallel replicas.",
+        Axis::ContextParallel => "Ranks that share one sequence.",
+        Axis::ExpertParallel => "Expert-parallel degree; only 1 for now.",
+        Axis::VirtualStages => "Model chunks a pipeline rank; more than 1 interleaves.",
+        Axis::MicroBatch => "Sequences of a micro-batch.",
+        Axis::SequenceParallel => "Whether norms and residuals are split along the sequence.",
+        Axis::Sharding => "What data-parallel ranks split among themselves.",
+        Axis::AttentionKernel => "Implementation of attention.",
+        Axis::RmsNormKernel => "Whether RMSNorm is one fused kernel.",
+        Axis::Checkpointing => "What every layer recomputes in the backward pass.",
+        Axis::Schedule => "Order of forward and backward passes in the pipeline.",
+    }
+}
+
+impl JsonSchema for SearchSection {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "SearchSection".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let mut properties = Map::new();
+        let mut single = Map::new();
+        for axis in Axis::ALL {
+            let value = match axis.names() {
+                None => json!({ "type": "integer", "minimum": 1, "maximum": MOST_GPUS }),
+                Some(names) if axis.parse_value("true").is_some() => {
+                    json!({ "anyOf": [{ "type": "boolean" }, { "enum": names }] })
+                }
+                Some(names) => json!({ "type": "string", "enum": names }),
+            };
+            let list = json!({
+                "type": "array", "items": value, "minItems": 1, "uniqueItems": true
+            });
+            let either = json_schema!({ "anyOf": [value, list] });
+            properties.insert(axis.to_string(), schema::described(either, meaning(axis)));
+            single.insert(axis.to_string(), value);
+        }
+        properties.insert(
+            FORBID.to_owned(),
+            json!({
+                "description": "Combinations of values that are ruled out.",
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": single,
+                    "minProperties": 1,
+                    "additionalProperties": false,
+                },
+            }),
+        );
+        json_schema!({
+            "type": "object",
+            "description": "The layouts that may be tried: for each axis a list of values, or one \
+                            value that pins it. Absent axes try everything legal.",
+            "properties": properties,
+            "additionalProperties": false,
+        })
+    }
+}

@@ -1,0 +1,2 @@
+//! One test binary: each links HiGHS statically.
+mod instance_files;
