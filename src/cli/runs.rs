@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
+use parlayout::instance;
 use parlayout::runs::{self, RunSetups, Verdict};
 
 use super::evaluate::EvaluateFormat;
@@ -21,7 +22,8 @@ const PREDICTED: [&str; 6] = [
 
 pub(crate) fn run(path: &Path, job: &JobArguments, format: EvaluateFormat) -> Result<u8> {
     let file = runs::read(path)?;
-    let setups = RunSetups::new(job.cluster(), job.framework())?;
+    let cluster = job.cluster().map(instance::read_cluster).transpose()?;
+    let setups = RunSetups::new(cluster, job.framework())?;
     let predicted = |run| setups.model(run);
     let rows: Vec<[String; 6]> = file
         .runs

@@ -2,7 +2,8 @@
 
 use super::reader::Choice;
 use crate::cluster::CalibrationKind;
-use crate::framework::{CheckpointRule, FusedRmsNorm, Logits, Partition};
+use crate::framework::{CheckpointRule, FusedRmsNorm, Logits, OptimizerWork, Partition};
+use crate::layout::AttentionKernel;
 use crate::transformer::{Biases, Embeddings, FeedForward, Normalization};
 use crate::workload::{Optimizer, Precision};
 
@@ -34,5 +35,10 @@ choices! {
         "excludes-checkpointing" = ExcludesCheckpointing,
         "allows-checkpointing" = AllowsCheckpointing,;
     Logits, "a place of logits": "sharded" = Sharded, "gathered" = Gathered,;
+    OptimizerWork, "a way to run the optimizer":
+        "replicated" = Replicated, "sharded" = Sharded,;
+    AttentionKernel, "an attention kernel":
+        "torch" = Torch, "megatron-fused" = MegatronFused,
+        "flash-attention-1" = Flash1, "flash-attention-2" = Flash2,;
     CalibrationKind, "a kind of calibration": "measured" = Measured, "data-sheet" = DataSheet,;
 }

@@ -253,61 +253,20 @@ fn instance(
 }
 
 fn cluster(gpus: u32) -> Cluster {
+    let catalog = catalog::cluster("a100-80gb-one-nic").expect("the catalog has the paper's cluster");
     Cluster {
         name: "dgx-a100-80gb".to_owned(),
-        accelerator: Accelerator {
-            name: "a100-80gb".to_owned(),
-            usable_memory: Bytes::new(85e9),
-            memory_bandwidth: BytesPerSecond::new(2.039e12),
-            peak_bf16: FlopsPerSecond::new(312e12),
-            peak_fp8: None,
-        },
         gpus,
-        gpus_per_node: 8,
-        intra_node_bandwidth: BytesPerSecond::new(130e9),
-        inter_node_bandwidth: BytesPerSecond::new(22e9),
-        efficiency: Efficiency {
-            gemm: 0.754,
-            flash_attention_1: 0.302,
-            flash_attention_2: 0.766,
-            softmax_bytes_fused: 27.7,
-            softmax_bytes_torch: 68.6,
-            elementwise: 1.08,
-            rmsnorm_bytes: 117.0,
-            memory_bandwidth: 0.8,
-            launch: Seconds::new(1.46e-3),
-            launch_unfused: Seconds::new(0.58e-3),
-            logit_bytes: 31.0,
-            ring_hop: Seconds::new(2e-6),
-            congestion: 0.27,
-            collective_latency: Seconds::ZERO,
-            pipeline_hop_latency: Seconds::ZERO,
-        },
         calibration: Calibration {
             kind: CalibrationKind::Measured,
             time_error: 0.04,
-            memory_scale: 0.01,
+            memory: MemoryError { shift: 0.0, scale: 0.01 },
             source: "984 runs of Hagemann et al., arXiv 2311.05610".to_owned(),
         },
+        ..catalog
     }
 }
 
 fn framework() -> Framework {
-    Framework {
-        name: "aleph-alpha-scaling".to_owned(),
-        partition: Partition::EmbeddingAndHead,
-        checkpoint_rule: CheckpointRule::AllOrNothing,
-        fused_rmsnorm: FusedRmsNorm::ExcludesCheckpointing,
-        gradient_bytes: 2.0,
-        logits: Logits::Gathered,
-        logit_bytes: 18.0,
-        logit_bytes_gathered: 6.0,
-        activation_factor: 1.0,
-        fixed_memory: Bytes::ZERO,
-        communicator_memory: Bytes::ZERO,
-        launch_norm: 1.0,
-        bubble_factor: 1.0,
-        data_parallel_overlap: 0.0,
-        source: "arXiv 2311.05610".to_owned(),
-    }
+    catalog::framework("aleph-alpha-scaling").expect("the catalog has the paper's framework")
 }

@@ -2,6 +2,8 @@
 
 mod model_run;
 mod record;
+mod setups;
 
 pub use model_run::{Modelled, Skip, Verdict, model};
 pub use record::{Run, RunsError, RunsFile, Status, read};
+pub use setups::RunSetups;
