@@ -4,6 +4,7 @@
 pub mod axis;
 pub mod cluster;
 pub mod cost_model;
+pub mod export;
 pub mod framework;
 pub mod instance;
 pub mod job;
