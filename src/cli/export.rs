@@ -56,7 +56,7 @@ pub(crate) fn run(arguments: &ExportArguments) -> Result<u8> {
         (plan.choice.layout.clone(), code)
     };
     let text = match arguments.to {
-        Target::MegatronLm => export::megatron_lm(&instance, &layout)?,
+        Target::MegatronLm => export::export(export::Target::MegatronLm, &instance, &layout)?,
     };
     print(&text)?;
     Ok(code)

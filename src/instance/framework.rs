@@ -22,7 +22,9 @@ pub(crate) fn resolve(
     problems: &mut Problems,
 ) -> Option<Framework> {
     let usual = fitted.and_then(|fitted| fitted.preset.value().cloned());
-    let preset = section.preset.or_default(usual.clone().unwrap_or(DEFAULT.to_owned()))?;
+    let preset = section
+        .preset
+        .or_default(usual.clone().unwrap_or(DEFAULT.to_owned()))?;
     let base = match catalog::framework_section(&preset) {
         Ok(base) => base.clone(),
         Err(unknown) => {

@@ -251,24 +251,17 @@ fn cell(value: Option<f64>, show: impl Fn(f64) -> String) -> String {
 
 /// The path in at most `room` columns: whole, or its last part, or the end of that.
 fn name(path: &str, room: usize) -> String {
-    let mut path: String = path.chars().map(printable).collect();
-    if columns(&path) <= room {
-        return path;
+    let path: String = path.chars().map(printable).collect();
+    let file = path.rsplit('/').next().unwrap_or_default();
+    if let Some(whole) = [path.as_str(), file].iter().find(|it| columns(it) <= room) {
+        return (*whole).to_owned();
     }
-    if let Some((_, file)) = path.rsplit_once('/') {
-        path = file.to_owned();
+    let mut end = file.chars();
+    while columns(end.as_str()) >= room.max(1) {
+        end.next();
     }
-    if columns(&path) <= room {
-        return path;
-    }
-    while columns(&path) >= room.max(1) {
-        path.remove(0);
-    }
-    if room == 0 {
-        path
-    } else {
-        format!("…{path}")
-    }
+    let ellipsis = if room == 0 { "" } else { "…" };
+    format!("{ellipsis}{}", end.as_str())
 }
 
 #[cfg(test)]

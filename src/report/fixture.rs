@@ -1,8 +1,9 @@
 //! Instances and predictions written by hand, for the tests of reports and exporters.
 
-use crate::cluster::{Accelerator, Calibration, CalibrationKind, Cluster, Efficiency};
+use crate::catalog;
+use crate::cluster::{Calibration, CalibrationKind, Cluster, MemoryError};
 use crate::cost_model::prediction::{MemoryUse, Prediction, StageMemory, StepTime};
-use crate::framework::{CheckpointRule, Framework, FusedRmsNorm, Logits, Partition};
+use crate::framework::Framework;
 use crate::instance::Instance;
 use crate::job::Job;
 use crate::layout::{
@@ -10,7 +11,7 @@ use crate::layout::{
 };
 use crate::layout_space::LayoutSpace;
 use crate::plan::{Evaluated, Formulation, Plan, Proof};
-use crate::quantity::{Bytes, BytesPerSecond, FlopsPerSecond, Mfu, Seconds};
+use crate::quantity::{Bytes, Mfu, Seconds};
 use crate::transformer::{Biases, Embeddings, FeedForward, Normalization, Transformer};
 use crate::workload::{Optimizer, Precision, Workload};
 
@@ -253,14 +254,18 @@ fn instance(
 }
 
 fn cluster(gpus: u32) -> Cluster {
-    let catalog = catalog::cluster("a100-80gb-one-nic").expect("the catalog has the paper's cluster");
+    let catalog =
+        catalog::cluster("a100-80gb-one-nic").expect("the catalog has the paper's cluster");
     Cluster {
         name: "dgx-a100-80gb".to_owned(),
         gpus,
         calibration: Calibration {
             kind: CalibrationKind::Measured,
             time_error: 0.04,
-            memory: MemoryError { shift: 0.0, scale: 0.01 },
+            memory: MemoryError {
+                shift: 0.0,
+                scale: 0.01,
+            },
             source: "984 runs of Hagemann et al., arXiv 2311.05610".to_owned(),
         },
         ..catalog

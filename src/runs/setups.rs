@@ -49,8 +49,12 @@ impl RunSetups {
             return Ok(cluster.clone());
         }
         let mut known = self.clusters.borrow_mut();
-        let found = known.entry(run.gpu.clone()).or_insert_with(|| cluster_of_gpu(&run.gpu));
-        found.clone().ok_or_else(|| Skip(format!("no cluster of the catalog has the GPU {}", run.gpu)))
+        let found = known
+            .entry(run.gpu.clone())
+            .or_insert_with(|| cluster_of_gpu(&run.gpu));
+        found
+            .clone()
+            .ok_or_else(|| Skip(format!("no cluster of the catalog has the GPU {}", run.gpu)))
     }
 
     /// The framework for a row: the given one; the row's own column; the one that its source is
