@@ -241,6 +241,12 @@ fn partition_broken(partition: Partition, layout: &Layout) -> Option<String> {
             .windows(2)
             .any(|pair| pair[0] != pair[1])
             .then(|| format!("the framework puts the same number of layers on each of {stages} stages")),
+        Partition::Even => {
+            let even = |stage: u32| total / stages + u32::from(stage < total % stages);
+            (0..stages).any(|stage| layers[stage as usize] != even(stage)).then(|| {
+                "the framework cuts the layers evenly, the remainder to the early stages".to_owned()
+            })
+        }
         Partition::FirstAndLast => layers
             .get(1..layers.len().saturating_sub(1))
             .is_some_and(|middle| middle.windows(2).any(|pair| pair[0] != pair[1]))

@@ -112,6 +112,8 @@ pub enum Partition {
     EmbeddingAndHead,
     /// The same number of layers on every stage.
     Equal,
+    /// The layers are cut evenly, the remainder to the early stages.
+    Even,
     /// First and last stage freely, the same number on those between.
     FirstAndLast,
     /// Any number of layers on each stage.

@@ -8,12 +8,13 @@ use crate::layout::{Cell, Schedule};
 /// no cut into `stages`.
 ///
 /// The paper's framework cuts the list [embedding, `L` layers, head] evenly, the remainder to the
-/// early stages. Equal stages need `L` divisible. First-and-last takes as many as the middle
+/// early stages; an even cut does so with the layers alone. Equal stages need `L` divisible. First-and-last takes as many as the middle
 /// stages less one for embedding and head.
 #[must_use]
 pub fn even_partition(partition: Partition, layers: u32, stages: u32) -> Option<Vec<u32>> {
     let cut = match partition {
         Partition::Equal => equal(layers, stages)?,
+        Partition::Even => even(layers, stages),
         Partition::EmbeddingAndHead => with_embedding_and_head(layers, stages)?,
         Partition::FirstAndLast => {
             equal(layers, stages).or_else(|| first_and_last(layers, stages))?
@@ -29,6 +30,10 @@ fn equal(layers: u32, stages: u32) -> Option<Vec<u32>> {
     layers
         .is_multiple_of(stages)
         .then(|| vec![layers / stages; stages as usize])
+}
+
+fn even(layers: u32, stages: u32) -> Vec<u32> {
+    (0..stages).map(|stage| layers / stages + u32::from(stage < layers % stages)).collect()
 }
 
 fn with_embedding_and_head(layers: u32, stages: u32) -> Option<Vec<u32>> {

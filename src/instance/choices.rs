@@ -27,7 +27,7 @@ choices! {
     Optimizer, "an optimizer":
         "adam" = Adam, "adam-bf16" = AdamBf16, "sgd-momentum" = SgdMomentum,;
     Partition, "a partition":
-        "embedding-and-head" = EmbeddingAndHead, "equal" = Equal,
+        "embedding-and-head" = EmbeddingAndHead, "equal" = Equal, "even" = Even,
         "first-and-last" = FirstAndLast, "free" = Free,;
     CheckpointRule, "a checkpointing rule":
         "all-or-nothing" = AllOrNothing, "same-count" = SameCount, "free" = Free,;

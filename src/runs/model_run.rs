@@ -214,7 +214,7 @@ fn layout(run: &Run, job: &Job) -> Result<Layout, Skip> {
     }
     let stages = cell.pipeline_parallel;
     let cut = even_partition(job.framework.partition, layers, stages)
-        .or_else(|| even_partition(Partition::Free, layers, stages))
+        .or_else(|| even_partition(Partition::Even, layers, stages))
         .ok_or_else(|| {
             Skip(format!(
                 "{layers} layers cannot be cut into {stages} stages"

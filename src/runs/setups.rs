@@ -14,6 +14,9 @@ use super::record::Run;
 /// The cluster that the paper's runs were measured on, for rows of its GPU.
 const CALIBRATED: (&str, &str) = ("a100-80gb", "a100-80gb-one-nic");
 
+/// A GPU whose memory the source does not state, and the data-sheet cluster that stands in.
+const UNSTATED_MEMORY: (&str, &str) = ("a100", "dgx-a100-80gb");
+
 /// Clusters and frameworks for the rows of a file.
 #[derive(Debug)]
 pub struct RunSetups {
@@ -92,10 +95,9 @@ impl RunSetups {
 }
 
 fn cluster_of_gpu(gpu: &str) -> Option<Cluster> {
-    let preset = if gpu == CALIBRATED.0 {
-        CALIBRATED.1
-    } else {
-        catalog::data_sheet_cluster(gpu)?
+    let preset = match [CALIBRATED, UNSTATED_MEMORY].into_iter().find(|(name, _)| *name == gpu) {
+        Some((_, preset)) => preset,
+        None => catalog::data_sheet_cluster(gpu)?,
     };
     catalog::cluster(preset).ok()
 }
