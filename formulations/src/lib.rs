@@ -6,6 +6,7 @@
 //!
 //! * [`hitting_set`]: the lightest elements of which every set has one; explains why nothing is feasible.
 //! * [`layout_choice`]: choose one item of a product of axes under linear rows (multiple choice).
+//! * [`staged`]: choose a cell and distribute layers and recomputation over its stages (min-max).
 //!
 //! [`model`] writes a model as LP or MPS text, [`solve`] hands it to `HiGHS`.
 
@@ -13,3 +14,4 @@ pub mod hitting_set;
 pub mod layout_choice;
 pub mod model;
 pub mod solve;
+pub mod staged;
