@@ -60,29 +60,15 @@ pub struct Efficiency {
     pub flash_attention_1: f64,
     /// Share of the peak of FlashAttention 2 on causal FLOP, `eta_flash2`.
     pub flash_attention_2: f64,
-    /// Softmax traffic of Megatron's fused kernel, bytes an attention element (forward and backward).
-    pub softmax_bytes_fused: f64,
-    /// Softmax traffic of unfused operators, bytes an attention element (forward and backward).
-    pub softmax_bytes_torch: f64,
-    /// Multiplier of the counted elementwise traffic, `k_elem`.
-    pub elementwise: f64,
-    /// Traffic of one unfused RMSNorm, bytes a token and hidden element, `by_rms`.
-    pub rmsnorm_bytes: f64,
     /// Share of the device-memory bandwidth that streaming kernels reach.
     pub memory_bandwidth: f64,
-    /// Host time a layer and micro-batch, `t_launch`.
-    pub launch: Seconds,
-    /// Further host time without the RMSNorm kernel, `t_unfused`.
-    pub launch_unfused: Seconds,
-    /// Traffic of the loss, bytes a logit, `by_logit`.
-    pub logit_bytes: f64,
     /// Time of a ring hop for 1e6 parameters, `alpha`.
     pub ring_hop: Seconds,
     /// Exponent of network congestion over GPUs, `gamma`.
     pub congestion: f64,
-    /// Latency of one rank-to-rank hop of a tensor-parallel collective.
+    /// Latency of one rank-to-rank hop of a tensor-parallel collective, `lat_coll`.
     pub collective_latency: Seconds,
-    /// Latency of one transfer between pipeline stages.
+    /// Latency of one transfer between pipeline stages, `lat_hop`.
     pub pipeline_hop_latency: Seconds,
 }
 
@@ -105,10 +91,8 @@ pub struct Calibration {
     pub kind: CalibrationKind,
     /// Typical relative error of a predicted step time (a share).
     pub time_error: f64,
-    /// Scale of the logistic error of log peak memory: see [`oom_probability`].
-    ///
-    /// [`oom_probability`]: crate::cost_model::memory::oom_probability
-    pub memory_scale: f64,
+    /// How peak memory is wrong: see [`MemoryError`].
+    pub memory: MemoryError,
     /// Source of the figures.
     pub source: String,
 }
@@ -120,4 +104,13 @@ pub enum CalibrationKind {
     Measured,
     /// Data-sheet hardware, software efficiencies of a similar cluster.
     DataSheet,
+}
+
+/// Distribution of the logarithm of (memory needed at run time / predicted peak): logistic.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MemoryError {
+    /// Its median: above 0 where the prediction is too high.
+    pub shift: f64,
+    /// Its scale (standard deviation times `sqrt(3) / pi`).
+    pub scale: f64,
 }

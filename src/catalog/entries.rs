@@ -89,6 +89,9 @@ fn framework(name: &str) -> Option<String> {
     let framework = super::framework(name).ok()?;
     Some(format!(
         "{:?} partition, {:?} checkpointing, {} gradient bytes, {:?} logits",
-        framework.partition, framework.checkpoint_rule, framework.gradient_bytes, framework.logits,
+        framework.partition,
+        framework.checkpoint_rule,
+        framework.memory.gradient_bytes,
+        framework.memory.logits,
     ))
 }

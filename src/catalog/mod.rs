@@ -2,6 +2,7 @@
 //!
 //! The tables in `catalog/` are written in the keys of instance files and read by the same code.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 
@@ -149,6 +150,17 @@ pub fn data_sheet_cluster(accelerator: &str) -> Option<&'static str> {
                 .is_some_and(|name| name == accelerator)
         })
         .map(|(name, _)| name.as_str())
+}
+
+static SOURCES: LazyLock<BTreeMap<String, String>> = LazyLock::new(|| {
+    toml::from_str(include_str!("../../catalog/sources.toml"))
+        .expect("the catalog's sources are names")
+});
+
+/// The framework that a source of measured runs used, where that is known.
+#[must_use]
+pub fn framework_of_source(source: &str) -> Option<&'static str> {
+    SOURCES.get(source).map(String::as_str)
 }
 
 /// A GPU by its catalog name.

@@ -65,11 +65,17 @@ fn job(file: &InstanceFile, problems: &mut Problems) -> Option<Job> {
     );
     let framework = match &file.framework {
         Field::Broken => None,
-        field => framework::resolve(
-            &field.value().cloned().unwrap_or_default(),
-            field.origin(),
-            problems,
-        ),
+        field => {
+            let fitted = cluster
+                .and_then(|(section, _)| cluster::over_bases(section, &mut Problems::default()))
+                .and_then(|(_, merged)| merged.framework.value().cloned());
+            framework::resolve(
+                &field.value().cloned().unwrap_or_default(),
+                fitted.as_ref(),
+                field.origin(),
+                problems,
+            )
+        }
     };
     let transformer = model.and_then(|(section, at)| model::resolve(section, Some(at), problems));
     let cluster = cluster.and_then(|(section, at)| cluster::resolve(section, Some(at), problems));

@@ -2,7 +2,8 @@
 
 use super::values::Choice;
 use crate::cluster::CalibrationKind;
-use crate::framework::{CheckpointRule, FusedRmsNorm, Logits, Partition};
+use crate::framework::{CheckpointRule, FusedRmsNorm, Logits, OptimizerWork, Partition};
+use crate::layout::AttentionKernel;
 use crate::transformer::{Biases, Embeddings, FeedForward, Normalization};
 use crate::workload::{Optimizer, Precision};
 
@@ -26,7 +27,7 @@ choices! {
     Optimizer, "an optimizer":
         "adam" = Adam, "adam-bf16" = AdamBf16, "sgd-momentum" = SgdMomentum,;
     Partition, "a partition":
-        "embedding-and-head" = EmbeddingAndHead, "equal" = Equal,
+        "embedding-and-head" = EmbeddingAndHead, "equal" = Equal, "even" = Even,
         "first-and-last" = FirstAndLast, "free" = Free,;
     CheckpointRule, "a checkpointing rule":
         "all-or-nothing" = AllOrNothing, "same-count" = SameCount, "free" = Free,;
@@ -34,5 +35,10 @@ choices! {
         "excludes-checkpointing" = ExcludesCheckpointing,
         "allows-checkpointing" = AllowsCheckpointing,;
     Logits, "a place of logits": "sharded" = Sharded, "gathered" = Gathered,;
+    OptimizerWork, "a way to run the optimizer":
+        "replicated" = Replicated, "sharded" = Sharded,;
+    AttentionKernel, "an attention kernel":
+        "torch" = Torch, "megatron-fused" = MegatronFused,
+        "flash-attention-1" = Flash1, "flash-attention-2" = Flash2,;
     CalibrationKind, "a kind of calibration": "measured" = Measured, "data-sheet" = DataSheet,;
 }

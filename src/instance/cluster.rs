@@ -31,6 +31,17 @@ pub(crate) fn resolve(
     complete(&name, &merged, origin, problems)
 }
 
+/// The cluster of a section that need not state the number of GPUs: one node, then.
+pub(super) fn any_size(
+    section: &ClusterSection,
+    origin: Option<&Origin>,
+    problems: &mut Problems,
+) -> Option<Cluster> {
+    let (name, mut merged) = over_bases(section, problems)?;
+    merged.gpus = merged.gpus.or(&merged.gpus_per_node);
+    complete(&name, &merged, origin, problems)
+}
+
 /// One node of a cluster that states everything but the number of GPUs.
 pub(crate) fn one_node(section: &ClusterSection) -> Option<Cluster> {
     let mut problems = Problems::default();

@@ -7,7 +7,7 @@ use super::file::{CalibrationSection, ClusterSection, EfficiencySection};
 use super::reader::{Field, Value};
 use super::values::{Number, Quantity};
 use crate::catalog;
-use crate::cluster::{Calibration, CalibrationKind, Efficiency};
+use crate::cluster::{Calibration, CalibrationKind, Efficiency, MemoryError};
 use crate::quantity::Seconds;
 
 /// The cluster whose figures stand in where nothing nearer is known.
@@ -80,7 +80,10 @@ fn calibration(
     Some(Calibration {
         kind,
         time_error: own.time_error.or(&stand_in.time_error).value()?.0,
-        memory_scale: own.memory_scale.or(&stand_in.memory_scale).value()?.0,
+        memory: MemoryError {
+            shift: own.memory_shift.or(&stand_in.memory_shift).value()?.0,
+            scale: own.memory_scale.or(&stand_in.memory_scale).value()?.0,
+        },
         source,
     })
 }
@@ -100,13 +103,6 @@ impl EfficiencySection {
         let flash_2 = share(&self.flash_attention_2, "flash_attention_2", 0.01, 1.0);
         let memory_bandwidth = share(&self.memory_bandwidth, "memory_bandwidth", 0.01, 1.0);
         let congestion = share(&self.congestion, "congestion", 0.0, 2.0);
-        let softmax_fused = share(&self.softmax_bytes_fused, "softmax_bytes_fused", 0.0, 1e4);
-        let softmax_torch = share(&self.softmax_bytes_torch, "softmax_bytes_torch", 0.0, 1e4);
-        let elementwise = share(&self.elementwise, "elementwise", 0.0, 100.0);
-        let rmsnorm_bytes = share(&self.rmsnorm_bytes, "rmsnorm_bytes", 0.0, 1e4);
-        let logit_bytes = share(&self.logit_bytes, "logit_bytes", 0.0, 1e4);
-        let launch = duration(&self.launch, "launch", problems);
-        let launch_unfused = duration(&self.launch_unfused, "launch_unfused", problems);
         let ring_hop = duration(&self.ring_hop, "ring_hop", problems);
         let collective = duration(&self.collective_latency, "collective_latency", problems);
         let hop = duration(&self.pipeline_hop_latency, "pipeline_hop_latency", problems);
@@ -114,14 +110,7 @@ impl EfficiencySection {
             gemm: gemm?,
             flash_attention_1: flash_1?,
             flash_attention_2: flash_2?,
-            softmax_bytes_fused: softmax_fused?,
-            softmax_bytes_torch: softmax_torch?,
-            elementwise: elementwise?,
-            rmsnorm_bytes: rmsnorm_bytes?,
             memory_bandwidth: memory_bandwidth?,
-            launch: launch?,
-            launch_unfused: launch_unfused?,
-            logit_bytes: logit_bytes?,
             ring_hop: ring_hop?,
             congestion: congestion?,
             collective_latency: collective?,

@@ -8,9 +8,10 @@ use super::document::{Node, Table};
 use super::error::Problems;
 use super::reader::{Field, Section, Value, check_keys, section, table_of};
 use super::search::SearchSection;
-use super::values::{Count, Number, OneOf, Quantity};
+use super::values::{Count, Number, OneOf, Quantity, Signed};
 use crate::cluster::CalibrationKind;
-use crate::framework::{CheckpointRule, FusedRmsNorm, Logits, Partition};
+use crate::framework::{CheckpointRule, FusedRmsNorm, Logits, OptimizerWork, Partition};
+use crate::layout::AttentionKernel;
 use crate::quantity::{Bytes, BytesPerSecond, FlopsPerSecond, Seconds};
 use crate::transformer::{Biases, Embeddings, FeedForward, Normalization};
 use crate::workload::{Optimizer, Precision};
@@ -117,6 +118,8 @@ section! {
         efficiency: EfficiencySection,
         /// How far to trust the figures.
         calibration: CalibrationSection,
+        /// The framework that the cluster's figures were fitted with, and its own fitted figures.
+        framework: FrameworkSection,
         /// Where the figures come from.
         source: String,
     }
@@ -136,22 +139,8 @@ section! {
         flash_attention_1: Number,
         /// Share of the peak of `FlashAttention` 2 or later, on causal FLOP (`eta_flash2`).
         flash_attention_2: Number,
-        /// Softmax traffic of Megatron's fused kernel, bytes an attention element.
-        softmax_bytes_fused: Number,
-        /// Softmax traffic of unfused operators, bytes an attention element.
-        softmax_bytes_torch: Number,
-        /// Multiplier of the counted elementwise traffic (`k_elem`).
-        elementwise: Number,
-        /// Traffic of an unfused `RMSNorm`, bytes a token and hidden element (`by_rms`).
-        rmsnorm_bytes: Number,
         /// Share of the memory bandwidth that streaming kernels reach.
         memory_bandwidth: Number,
-        /// Host time a layer and micro-batch (`t_launch`).
-        launch: Quantity<Seconds>,
-        /// Further host time without the `RMSNorm` kernel (`t_unfused`).
-        launch_unfused: Quantity<Seconds>,
-        /// Traffic of the loss, bytes a logit (`by_logit`).
-        logit_bytes: Number,
         /// Time of a ring hop for a million parameters (`alpha`).
         ring_hop: Quantity<Seconds>,
         /// Exponent of network congestion over the number of GPUs (`gamma`).
@@ -172,13 +161,16 @@ section! {
         time_error: Number,
         /// Scale of the logistic error of the logarithm of peak memory.
         memory_scale: Number,
+        /// Median of that error: above 0 where predicted peaks are too high.
+        memory_shift: Signed,
         /// Where the figures come from.
         source: String,
     }
 }
 
 section! {
-    /// The training framework: a preset (default `megatron-lm`), and what differs from it.
+    /// The training framework: a preset (default: the cluster's, else `megatron-lm`), and what
+    /// differs from it.
     struct FrameworkSection {
         /// A framework of the catalog.
         preset: String,
@@ -190,28 +182,94 @@ section! {
         checkpointing: OneOf<CheckpointRule>,
         /// Whether the fused `RMSNorm` works in a checkpointed layer.
         fused_rmsnorm: OneOf<FusedRmsNorm>,
+        /// Attention kernel where a measured run states none.
+        usual_attention: OneOf<AttentionKernel>,
+        /// Memory habits.
+        memory: MemorySection,
+        /// Speed of the software.
+        speed: SpeedSection,
+        /// Where the figures come from.
+        source: String,
+    }
+}
+
+section! {
+    /// Memory habits of a framework.
+    struct MemorySection {
         /// Bytes of a gradient: 2 (bf16), 4 (fp32), 6 (bf16 with an fp32 accumulator).
         gradient_bytes: Number,
         /// Whether a tensor-parallel rank holds its share of the logits or all.
         logits: OneOf<Logits>,
         /// Bytes a logit on the last stage.
         logit_bytes: Number,
-        /// Further bytes a logit with several tensor-parallel ranks.
+        /// Further bytes a logit where several tensor-parallel ranks gather them.
         logit_bytes_gathered: Number,
+        /// Bytes a token and hidden element that a layer's unfused norms keep.
+        norm_bytes: Number,
+        /// Bytes a token and element that a gated feed-forward block keeps; a plain one keeps half.
+        feed_forward_bytes: Number,
+        /// Bytes a token and hidden element of buffers that are live on every stage.
+        working_bytes: Number,
         /// Multiplier of the counted activations.
         activation_factor: Number,
         /// Memory taken whatever the layout (context, fragmentation).
-        fixed_memory: Quantity<Bytes>,
+        fixed: Quantity<Bytes>,
         /// Memory of each communicator with several ranks.
-        communicator_memory: Quantity<Bytes>,
-        /// How host launch time and device work combine: 1 adds them, more takes the larger.
+        communicator: Quantity<Bytes>,
+    }
+}
+
+section! {
+    /// Speed of a framework's software.
+    struct SpeedSection {
+        /// Multiplier of the counted elementwise traffic (`k_elem`).
+        elementwise: Number,
+        /// Traffic of an unfused `RMSNorm`, bytes a token and hidden element (`by_rms`).
+        rmsnorm_bytes: Number,
+        /// Softmax traffic of Megatron's fused kernel, bytes an attention element.
+        softmax_bytes_fused: Number,
+        /// Softmax traffic of unfused operators, bytes an attention element.
+        softmax_bytes_torch: Number,
+        /// Traffic of the loss, bytes a logit (`by_logit`).
+        logit_bytes: Number,
+        /// Host time a layer and micro-batch (`t_launch`).
+        launch: Quantity<Seconds>,
+        /// Further host time without the `RMSNorm` kernel (`t_unfused`).
+        launch_unfused: Quantity<Seconds>,
+        /// Share of the launches that a recomputed layer pays beyond its part of the work.
+        launch_recompute: Number,
+        /// How host launch time and device work combine: 1 adds them, more takes the longer.
         launch_norm: Number,
-        /// Multiplier of the pipeline bubble of 1F1B.
-        bubble_factor: Number,
-        /// Share of data-parallel traffic that hides behind the backward pass.
-        data_parallel_overlap: Number,
-        /// Where the figures come from.
-        source: String,
+        /// Host time a stage and micro-batch (`t_mb`).
+        micro_batch_overhead: Quantity<Seconds>,
+        /// Host time a step (`t_step`).
+        step_overhead: Quantity<Seconds>,
+        /// Multiplier of the time of pipeline transfers: below 1 hidden, above 1 blocking.
+        transfer_exposed: Number,
+        /// Multiplier of a pipeline fill under 1F1B (`beta`).
+        bubble: Number,
+        /// Multiplier of a pipeline fill under the zero-bubble schedule 1p.
+        bubble_zero_1p: Number,
+        /// Multiplier of a pipeline fill under the zero-bubble schedule 2p.
+        bubble_zero_2p: Number,
+        /// Share of a fill that interleaving cannot remove.
+        bubble_interleaved: Number,
+        /// Bytes a parameter that replicas exchange a step.
+        reduction_bytes: Number,
+        /// Whether replicas share the optimizer's work.
+        optimizer_work: OneOf<OptimizerWork>,
+        /// Bytes a parameter and micro-batch that fully sharded replicas exchange.
+        sharded_bytes: Number,
+        /// Latency of that exchange, times the binary logarithm of the replicas.
+        sharded_latency: Quantity<Seconds>,
+        /// How that exchange and a layer's work combine: 1 adds them, more takes the longer.
+        sharded_norm: Number,
+        /// Training's share of a bandwidth within a node measured beside the run.
+        measured_intra_node: Number,
+        /// Training's share of a bandwidth between nodes measured beside the run.
+        measured_inter_node: Number,
+        /// Time of tensor-parallel traffic across nodes over that of the network's bandwidth.
+        tensor_parallel_across: Number,
     }
 }
 

@@ -8,6 +8,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::cluster::Cluster;
 use crate::job::Job;
 use crate::layout_space::LayoutSpace;
 
@@ -37,6 +38,7 @@ pub use overrides::{Flag, Overrides};
 pub use schema::json_schema;
 
 use document::{Source, SourceKind, Table};
+use file::InstanceFile;
 
 /// A checked problem: nothing after it needs to check again.
 #[derive(Debug, Clone, PartialEq)]
@@ -103,6 +105,25 @@ pub fn from_text(
         .unwrap_or_default()
         .to_string_lossy();
     check::check(&stem, &table, problems)
+}
+
+/// The cluster that `--cluster` names: a preset or a cluster file. Without a number of GPUs it is
+/// one node.
+///
+/// # Errors
+///
+/// If there is no such preset, the file cannot be read, or it breaks rules.
+pub fn read_cluster(name: &str) -> Result<Cluster, InstanceError> {
+    let mut overrides = Overrides::none();
+    overrides.flag(Flag::Cluster, name);
+    let mut problems = Problems::default();
+    let mut table = Table::default();
+    overrides.apply(&mut table, &mut problems);
+    let file = InstanceFile::from_table(&table, "", &mut problems);
+    let section = file.cluster.value().zip(file.cluster.origin());
+    let cluster =
+        section.and_then(|(section, at)| cluster::any_size(section, Some(at), &mut problems));
+    problems.none_or(cluster).map(|(cluster, _)| cluster)
 }
 
 /// The instance that flags alone describe.

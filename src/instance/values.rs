@@ -97,11 +97,7 @@ const LARGEST_NUMBER: f64 = 1e9;
 
 impl Value for Number {
     fn read(node: &Node, path: &str, problems: &mut Problems) -> Option<Self> {
-        let number = match &node.value {
-            Tree::Integer(Some(number)) => *number as f64,
-            Tree::Float(number) => *number,
-            _ => f64::NAN,
-        };
+        let number = number(&node.value);
         if (0.0..=LARGEST_NUMBER).contains(&number) {
             return Some(Self(number));
         }
@@ -121,6 +117,42 @@ impl JsonSchema for Number {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({ "type": "number", "minimum": 0, "maximum": LARGEST_NUMBER })
+    }
+}
+
+/// A number between -1 and 1.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+pub(crate) struct Signed(pub(crate) f64);
+
+impl Value for Signed {
+    fn read(node: &Node, path: &str, problems: &mut Problems) -> Option<Self> {
+        let number = number(&node.value);
+        if (-1.0..=1.0).contains(&number) {
+            return Some(Self(number));
+        }
+        let hint = "write it without quotes and unit, such as `0.01`";
+        wrong_kind(node, path, "a number between -1 and 1", hint, problems)
+    }
+}
+
+impl JsonSchema for Signed {
+    fn schema_name() -> Cow<'static, str> {
+        "Signed".into()
+    }
+    fn inline_schema() -> bool {
+        true
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "number", "minimum": -1, "maximum": 1 })
+    }
+}
+
+/// The number of a value, or none.
+fn number(value: &Tree) -> f64 {
+    match value {
+        Tree::Integer(Some(number)) => *number as f64,
+        Tree::Float(number) => *number,
+        _ => f64::NAN,
     }
 }
 

@@ -1,2 +1,2 @@
-//! One test binary: each links the solver statically.
+//! One test binary: each links HiGHS statically.
 mod instance_files;

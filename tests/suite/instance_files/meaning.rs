@@ -40,9 +40,9 @@ fn keys_override_the_preset() {
     let gpu = from_text(&text).expect("valid").job.cluster.accelerator;
     assert_eq!(gpu.usable_memory, Bytes::new(24e9));
     assert_eq!(gpu.name, "a100-80gb");
-    let text = good_but("", "[framework]\ngradient_bytes = 2");
+    let text = good_but("", "[framework.memory]\ngradient_bytes = 2");
     let framework = from_text(&text).expect("valid").job.framework;
-    assert!((framework.gradient_bytes - 2.0).abs() < 1e-12);
+    assert!((framework.memory.gradient_bytes - 2.0).abs() < 1e-12);
     assert_eq!(framework.name, "megatron-lm");
 }
 
@@ -69,7 +69,7 @@ fn a_cluster_can_be_described_without_a_preset() {
     assert_eq!(cluster.inter_node_bandwidth, BytesPerSecond::new(50e9));
     assert!((cluster.efficiency.gemm - 0.7).abs() < 1e-12);
     let h100 = catalog::cluster("dgx-h100-80gb").expect("it is in the catalog");
-    assert_eq!(cluster.efficiency.launch, h100.efficiency.launch);
+    assert_eq!(cluster.efficiency.ring_hop, h100.efficiency.ring_hop);
     assert!(
         instance.warnings[0].contains("`dgx-h100-80gb`"),
         "{:?}",

@@ -1,0 +1,385 @@
+//! Bounds of a cell that need no program: what lies above the best known plan is pruned.
+//!
+//! Three lower bounds of growing cost, for a cell with `S` stages and `E = sum_s e_s`:
+//! 1. [`balance_bound`]: no stage layout can beat the perfect balance,
+//!    `tau >= max(ceil((L t + E) / S), ceil(L / S) t + min_s e_s, max_s e_s + lower_s t)` and
+//!    `delta >= max(ceil((L d + sum_s dx_s) / S), ceil(L / S) d + min_s dx_s, max_s dx_s + lower_s d)`.
+//! 2. [`bottleneck_bound`]: `tau* = min {v : sum_s max {n : T_s(n) <= v} >= L}`, found by giving each
+//!    layer to the stage that is least slow with it, which is exact since `T_s` does not decrease;
+//!    and the least extra time that any distribution needs, layers and recomputation in fractions.
+//! 3. the same with the exact tables and windows of [`tables`](super::tables).
+//!
+//! Each gives `a tau + b (L t + E + extra) + w delta + constant`.
+
+use std::ops::RangeInclusive;
+
+use super::data::{Cell, Partition, RecomputeRule};
+use super::plan::{objective, stage_time};
+use super::recompute::{least_extra_time, most_layers, quick_recompute};
+
+/// Buffers that are kept between cells.
+#[derive(Debug, Default)]
+pub(super) struct Scratch {
+    /// Most layers of each stage.
+    pub(super) upper: Vec<i64>,
+    /// Layers of each stage.
+    pub(super) layers: Vec<i64>,
+    /// Time of each stage with one layer more.
+    next: Vec<i64>,
+    /// Rates and widths of the extra time of each stage.
+    rates: Vec<(f64, f64)>,
+}
+
+/// Lower bounds of the two maxima of the objective.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Floors {
+    pub(super) slowest: i64,
+    pub(super) delta: i64,
+    /// `L t + sum_s e_s`, exact.
+    pub(super) total: i64,
+}
+
+impl Floors {
+    pub(super) fn objective(&self, cell: &Cell, extra: i64) -> i64 {
+        let weights = &cell.weights;
+        weights.slowest * self.slowest
+            + weights.total * (self.total + extra)
+            + weights.delta * self.delta
+            + cell.constant
+    }
+}
+
+fn ceil_div(numerator: i64, denominator: i64) -> i64 {
+    -(-numerator).div_euclid(denominator)
+}
+
+/// The floors of perfect balance.
+pub(super) fn balance(cell: &Cell, layers: i64) -> Floors {
+    let stages = cell.stages.len() as i64;
+    let recomputed = match cell.recompute {
+        RecomputeRule::AllLayers { mode } => cell.modes[mode].extra_time,
+        _ => 0,
+    };
+    let (time, delta) = (cell.layer.time + recomputed, cell.layer.delta);
+    let (mut total, mut total_delta) = (0, 0);
+    let (mut least, mut least_delta) = (i64::MAX, i64::MAX);
+    let (mut most, mut most_delta) = (i64::MIN, i64::MIN);
+    for stage in &cell.stages {
+        total += stage.extra_time;
+        total_delta += stage.extra_delta;
+        least = least.min(stage.extra_time);
+        least_delta = least_delta.min(stage.extra_delta);
+        most = most.max(stage.extra_time + stage.lower_layers * time);
+        most_delta = most_delta.max(stage.extra_delta + stage.lower_layers * delta);
+    }
+    let even = ceil_div(layers, stages);
+    Floors {
+        slowest: (ceil_div(layers * time + total, stages))
+            .max(even * time + least)
+            .max(most),
+        delta: (ceil_div(layers * delta + total_delta, stages))
+            .max(even * delta + least_delta)
+            .max(most_delta),
+        total: layers * time + total,
+    }
+}
+
+/// The first lower bound: perfect balance, no recomputation but what is prescribed for every layer.
+#[must_use]
+pub fn balance_bound(cell: &Cell, layers: i64) -> i64 {
+    balance(cell, layers).objective(cell, 0)
+}
+
+/// Whether any distribution of the layers fits, without a division in the common case.
+pub(super) fn fits(cell: &Cell, layers: i64, scratch: &mut Scratch) -> bool {
+    let stages = cell.stages.len() as i64;
+    let (down, up) = (layers / stages, ceil_div(layers, stages));
+    if cell.partition == Partition::Free && even_fits(cell, down, up) {
+        return true;
+    }
+    find_upper(cell, layers, scratch);
+    let bounds = cell.stages.iter().zip(&scratch.upper);
+    let (mut least, mut most) = (0, 0);
+    for (stage, &upper) in bounds {
+        if stage.lower_layers > upper {
+            return false;
+        }
+        least += stage.lower_layers;
+        most += upper;
+    }
+    (least..=most).contains(&layers)
+        && (cell.partition == Partition::Free || middles(cell, layers, &scratch.upper).is_some())
+}
+
+fn even_fits(cell: &Cell, down: i64, up: i64) -> bool {
+    let layer = &cell.layer;
+    let most_modes: &[_] = match cell.recompute {
+        RecomputeRule::Free => &cell.modes,
+        RecomputeRule::None => &[],
+        _ => return false,
+    };
+    cell.stages.iter().all(|stage| {
+        let room = cell.capacity - stage.fixed_memory;
+        let kept = up * (layer.memory + stage.in_flight * layer.activation);
+        let fits = |mode: &super::RecomputeMode| {
+            up * (layer.memory + stage.in_flight * mode.activation) + mode.workspace <= room
+        };
+        stage.lower_layers <= down
+            && up <= stage.upper_layers
+            && (kept <= room || most_modes.iter().any(fits))
+    })
+}
+
+/// Most layers of each stage, by memory and by its own limit.
+pub(super) fn find_upper(cell: &Cell, layers: i64, scratch: &mut Scratch) {
+    let most = cell
+        .stages
+        .iter()
+        .map(|stage| most_layers(cell, stage).min(layers));
+    scratch.upper.clear();
+    scratch.upper.extend(most);
+}
+
+/// Layers of a middle stage, fewest and most, with which the rest fits on the ends. `None` if none.
+/// Fewer than three stages have no middle.
+fn middles(cell: &Cell, layers: i64, upper: &[i64]) -> Option<RangeInclusive<i64>> {
+    let end = cell.stages.len() - 1;
+    if end < 2 {
+        return Some(0..=0);
+    }
+    let lower = |stage: usize| cell.stages[stage].lower_layers;
+    let middle = end as i64 - 1;
+    let from = (1..end).map(lower).max().unwrap_or(0);
+    let to = upper[1..end].iter().copied().min().unwrap_or(0);
+    let from = from.max(ceil_div(layers - upper[0] - upper[end], middle));
+    let to = to.min((layers - lower(0) - lower(end)).div_euclid(middle));
+    (from <= to).then_some(from..=to)
+}
+
+/// Objective of the near-even split: every stage the same number of layers, what remains to the
+/// stages after the first, one each. `None` if it does not fit.
+#[must_use]
+pub fn near_even(cell: &Cell, layers: i64) -> Option<i64> {
+    let stages = cell.stages.len() as i64;
+    let (even, rest) = (layers / stages, layers % stages);
+    let (mut slowest, mut total, mut delta) = (i64::MIN, 0, i64::MIN);
+    for (index, stage) in cell.stages.iter().enumerate() {
+        let own = even + i64::from((1..=rest).contains(&(index as i64)));
+        if own < stage.lower_layers || own > stage.upper_layers {
+            return None;
+        }
+        let extra = quick_recompute(cell, stage, own)?.extra_time;
+        let time = stage_time(cell, index, own, extra);
+        slowest = slowest.max(time);
+        total += time;
+        delta = delta.max(own * cell.layer.delta + stage.extra_delta);
+    }
+    let weights = &cell.weights;
+    Some(weights.slowest * slowest + weights.total * total + weights.delta * delta + cell.constant)
+}
+
+/// The second lower bound, and in `scratch.layers` a distribution that may attain it. The cell must
+/// fit.
+#[must_use]
+pub(super) fn bottleneck(cell: &Cell, layers: i64, scratch: &mut Scratch) -> Floors {
+    find_upper(cell, layers, scratch);
+    let mut floors = balance(cell, layers);
+    if let RecomputeRule::AllLayers { mode } = cell.recompute {
+        // From here on the extra time is counted apart.
+        floors.total -= layers * cell.modes[mode].extra_time;
+    }
+    floors.slowest = match cell.partition {
+        Partition::EqualMiddle if cell.stages.len() > 2 => equal_middle(cell, layers, scratch),
+        _ => fill(cell, layers, floors.slowest, scratch),
+    };
+    floors
+}
+
+/// Gives every stage what it can do within `floor`, then each layer left to the stage that is least
+/// slow with it. Returns the time of the slowest stage.
+fn fill(cell: &Cell, layers: i64, floor: i64, scratch: &mut Scratch) -> i64 {
+    let time = |stage: usize, layers: i64| {
+        let extra = least_extra_time(cell, &cell.stages[stage], layers);
+        stage_time(cell, stage, layers, extra)
+    };
+    let each = cell.layer.time;
+    scratch.layers.clear();
+    let (mut slowest, mut left) = (floor, layers);
+    for (index, stage) in cell.stages.iter().enumerate() {
+        let upper = scratch.upper[index];
+        let room = floor - stage.extra_time;
+        let most = if each == 0 {
+            upper
+        } else {
+            room.div_euclid(each)
+        };
+        let mut own = most.min(upper).max(stage.lower_layers);
+        let mut own_time = time(index, own);
+        while own > stage.lower_layers && own_time > floor {
+            own -= 1;
+            own_time = time(index, own);
+        }
+        slowest = slowest.max(own_time);
+        left -= own;
+        scratch.layers.push(own);
+    }
+    while left < 0 {
+        let bounds = scratch.layers.iter_mut().zip(&cell.stages);
+        let spare = bounds.filter(|(own, stage)| **own > stage.lower_layers);
+        // The cell fits, so some stage is above its fewest layers.
+        let Some((own, stage)) = spare.max_by_key(|(own, _)| **own) else {
+            break;
+        };
+        let taken = (-left).min(1.max((*own - stage.lower_layers) / 2));
+        *own -= taken;
+        left += taken;
+    }
+    if left == 0 {
+        return slowest;
+    }
+    let next = |stage: usize, own: i64, upper: i64| {
+        if own < upper {
+            time(stage, own + 1)
+        } else {
+            i64::MAX
+        }
+    };
+    scratch.next.clear();
+    for (stage, (&own, &upper)) in scratch.layers.iter().zip(&scratch.upper).enumerate() {
+        scratch.next.push(next(stage, own, upper));
+    }
+    for _ in 0..left {
+        let least = scratch
+            .next
+            .iter()
+            .enumerate()
+            .min_by_key(|(_, time)| **time);
+        let Some((stage, &time)) = least else { break };
+        slowest = slowest.max(time);
+        scratch.layers[stage] += 1;
+        scratch.next[stage] = next(stage, scratch.layers[stage], scratch.upper[stage]);
+    }
+    slowest
+}
+
+/// The least time of the slowest stage when all stages in the middle have the same layers; leaves the
+/// distribution of least objective in `scratch.layers`.
+fn equal_middle(cell: &Cell, layers: i64, scratch: &mut Scratch) -> i64 {
+    let last = cell.stages.len() - 1;
+    let mut slowest = i64::MAX;
+    let mut best = i64::MAX;
+    let mut trial = vec![0; last + 1];
+    for split in equal_middle_splits(cell, layers, &scratch.upper) {
+        trial.fill(split.middle);
+        (trial[0], trial[last]) = (split.first, split.last);
+        let extra = |stage: usize| least_extra_time(cell, &cell.stages[stage], trial[stage]);
+        let time = |stage: usize| stage_time(cell, stage, trial[stage], extra(stage));
+        slowest = slowest.min((0..=last).map(time).max().unwrap_or(i64::MAX));
+        let cost = objective(cell, &trial, (0..=last).map(extra));
+        if cost < best {
+            best = cost;
+            scratch.layers.clone_from(&trial);
+        }
+    }
+    slowest
+}
+
+/// Layers of the first, of each middle and of the last stage.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Split {
+    pub(super) first: i64,
+    pub(super) middle: i64,
+    pub(super) last: i64,
+}
+
+/// Every distribution with equal middle stages within the bounds; for three stages or more.
+pub(super) fn equal_middle_splits<'a>(
+    cell: &'a Cell,
+    layers: i64,
+    upper: &'a [i64],
+) -> impl Iterator<Item = Split> + 'a {
+    let end = cell.stages.len() - 1;
+    let range = middles(cell, layers, upper);
+    range.into_iter().flatten().flat_map(move |middle| {
+        let both = layers - middle * (end as i64 - 1);
+        let least = cell.stages[0].lower_layers.max(both - upper[end]);
+        let most = upper[0].min(both - cell.stages[end].lower_layers);
+        (least..=most).map(move |first| Split {
+            first,
+            middle,
+            last: both - first,
+        })
+    })
+}
+
+/// Least extra time over all distributions, layers and recomputed layers in fractions, rounded down.
+pub(super) fn least_total_extra(cell: &Cell, layers: i64, scratch: &mut Scratch) -> i64 {
+    match cell.recompute {
+        RecomputeRule::None => 0,
+        RecomputeRule::AllLayers { mode } => layers * cell.modes[mode].extra_time,
+        RecomputeRule::Uniform { .. } => {
+            let most: i64 = scratch.upper.iter().sum();
+            let stages = cell.stages.iter().zip(&scratch.upper);
+            let forced = stages.map(|(stage, upper)| {
+                let least = stage.lower_layers.max(layers - (most - upper));
+                least_extra_time(cell, stage, least)
+            });
+            forced.sum()
+        }
+        RecomputeRule::Free => fractional_extra(cell, layers, scratch),
+    }
+}
+
+/// `min sum_s rho_s (n_s - n0_s)+` over `sum_s n_s = L`, where stage `s` holds `n0_s` layers without
+/// recomputing and every further one costs at least `rho_s`.
+fn fractional_extra(cell: &Cell, layers: i64, scratch: &mut Scratch) -> i64 {
+    let mut left = layers as f64;
+    scratch.rates.clear();
+    for (stage, &upper) in cell.stages.iter().zip(&scratch.upper) {
+        let kept = (cell.layer.memory + stage.in_flight * cell.layer.activation) as f64;
+        let room = (cell.capacity - stage.fixed_memory) as f64;
+        let free = if kept > 0.0 {
+            (room / kept).min(upper as f64)
+        } else {
+            upper as f64
+        };
+        left -= free;
+        let rates = cell.modes.iter().filter_map(|mode| {
+            let gain = stage.in_flight * (cell.layer.activation - mode.activation);
+            (gain > 0).then(|| mode.extra_time as f64 / gain as f64 * kept)
+        });
+        scratch
+            .rates
+            .push((rates.fold(f64::INFINITY, f64::min), upper as f64 - free));
+    }
+    if left <= 0.0 {
+        return 0;
+    }
+    scratch.rates.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    let mut extra = 0.0;
+    for &(rate, width) in &scratch.rates {
+        let taken = left.min(width);
+        if taken > 0.0 {
+            extra += taken * rate;
+            left -= taken;
+        }
+    }
+    // Far more than the error of the doubles, far less than matters.
+    if extra.is_finite() {
+        ((extra * (1.0 - 1e-9)).floor() as i64 - 1).max(0)
+    } else {
+        0
+    }
+}
+
+/// The second lower bound of a cell; `None` if no distribution of the layers fits.
+#[must_use]
+pub fn bottleneck_bound(cell: &Cell, layers: i64) -> Option<i64> {
+    let mut scratch = Scratch::default();
+    if !fits(cell, layers, &mut scratch) {
+        return None;
+    }
+    let floors = bottleneck(cell, layers, &mut scratch);
+    let extra = least_total_extra(cell, layers, &mut scratch);
+    Some(floors.objective(cell, extra))
+}

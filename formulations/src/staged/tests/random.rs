@@ -1,0 +1,171 @@
+//! Random instances, small enough to enumerate.
+
+use proptest::prelude::*;
+use proptest::strategy::BoxedStrategy;
+
+use super::super::recompute::memory;
+use super::*;
+use crate::model::Sense;
+
+/// Largest number of layers and of stages.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Size {
+    pub(super) layers: i64,
+    pub(super) stages: usize,
+    pub(super) modes: usize,
+    pub(super) cells: usize,
+}
+
+fn stage(layers: i64) -> impl Strategy<Value = Stage> {
+    let bounds = prop_oneof![
+        4 => Just((0, layers)),
+        4 => Just((1, layers)),
+        1 => (0..=layers, 0..=layers).prop_map(|(a, b)| (a.min(b), a.max(b))),
+    ];
+    (0_i64..6, 0_i64..4, 0_i64..5, 0_i64..4, bounds).prop_map(
+        |(extra_time, extra_delta, fixed_memory, in_flight, (lower_layers, upper_layers))| Stage {
+            extra_time,
+            extra_delta,
+            fixed_memory,
+            in_flight,
+            lower_layers,
+            upper_layers,
+        },
+    )
+}
+
+fn mode() -> impl Strategy<Value = RecomputeMode> {
+    (1_i64..6, 0_i64..8, 0_i64..4).prop_map(|(extra_time, activation, workspace)| RecomputeMode {
+        extra_time,
+        activation,
+        workspace,
+    })
+}
+
+fn rule(modes: usize, layers: i64) -> BoxedStrategy<RecomputeRule> {
+    if modes == 0 {
+        return prop_oneof![Just(RecomputeRule::None), Just(RecomputeRule::Free)].boxed();
+    }
+    prop_oneof![
+        1 => Just(RecomputeRule::None),
+        6 => Just(RecomputeRule::Free),
+        1 => (0..modes, 0..=layers).prop_map(|(mode, count)| RecomputeRule::Uniform { mode, count }),
+        1 => (0..modes).prop_map(|mode| RecomputeRule::AllLayers { mode }),
+    ]
+    .boxed()
+}
+
+/// A cell whose capacity is the memory of some stage with some layers and counts, or one unit less.
+fn cell(layers: i64, size: Size) -> impl Strategy<Value = Cell> {
+    let stages = prop::collection::vec(stage(layers), 1..=size.stages);
+    let modes = prop::collection::vec(mode(), 0..=size.modes);
+    (stages, modes).prop_flat_map(move |(stages, modes)| {
+        let weights = (0_i64..5, 0_i64..3, 0_i64..3);
+        let layer = (0_i64..9, 0_i64..4, 0_i64..4, 0_i64..8);
+        let at = (
+            0..stages.len(),
+            0..=layers,
+            0_i64..=2,
+            prop::bool::ANY,
+            0..=2_i64,
+        );
+        let rest = (
+            rule(modes.len(), layers),
+            prop::bool::weighted(0.2),
+            -5_i64..5,
+            0_i64..3,
+        );
+        (weights, layer, at, rest).prop_map(move |(weights, layer, at, rest)| {
+            let mut cell = Cell {
+                stages: stages.clone(),
+                weights: Weights {
+                    slowest: weights.0,
+                    total: weights.1,
+                    delta: weights.2,
+                },
+                constant: rest.2,
+                layer: Layer {
+                    time: layer.0,
+                    delta: layer.1,
+                    memory: layer.2,
+                    activation: layer.3,
+                },
+                modes: modes.clone(),
+                recompute: rest.0,
+                partition: if rest.1 {
+                    Partition::EqualMiddle
+                } else {
+                    Partition::Free
+                },
+                capacity: 0,
+                rank: rest.3,
+            };
+            let mut counts = [0; MAX_MODES];
+            if !cell.modes.is_empty() {
+                counts[at.4 as usize % cell.modes.len()] = at.2.min(at.1);
+            }
+            let attained = memory(&cell, &cell.stages[at.0], at.1, &counts);
+            cell.capacity = attained - i64::from(at.3);
+            cell
+        })
+    })
+}
+
+fn side_row(cells: usize, recomputed: bool) -> impl Strategy<Value = SideRow> {
+    let index = (prop::bool::ANY, 0_usize..3).prop_map(|(first, index)| {
+        if first {
+            StageIndex::FromFirst(index)
+        } else {
+            StageIndex::FromLast(index)
+        }
+    });
+    let term = (index, -2_i64..3).prop_map(|(stage, coefficient)| StageTerm { stage, coefficient });
+    let sense = prop_oneof![
+        Just(Sense::AtMost),
+        Just(Sense::Equal),
+        Just(Sense::AtLeast)
+    ];
+    let scope = prop_oneof![
+        2 => Just(Scope::Every),
+        1 => prop::collection::vec(prop::bool::ANY, cells).prop_map(Scope::Only),
+    ];
+    let own = prop::collection::vec(-1_i64..2, cells);
+    let terms = prop::collection::vec(term, 0..3);
+    (scope, own, terms, sense, 0_i64..4, 0_i64..2).prop_map(
+        move |(scope, cells, layers, sense, right, count)| SideRow {
+            name: "row".into(),
+            scope,
+            cells,
+            layers,
+            recomputed: if recomputed && sense == Sense::AtMost {
+                count
+            } else {
+                0
+            },
+            sense,
+            right,
+        },
+    )
+}
+
+/// Without side rows.
+pub(super) fn data(size: Size) -> impl Strategy<Value = Data> {
+    (1..=size.layers).prop_flat_map(move |layers| {
+        prop::collection::vec(cell(layers, size), 1..=size.cells).prop_map(move |cells| Data {
+            layers,
+            cells,
+            side_rows: Vec::new(),
+        })
+    })
+}
+
+/// With one or two side rows.
+pub(super) fn data_with_rows(size: Size) -> impl Strategy<Value = Data> {
+    data(size).prop_flat_map(move |data| {
+        let rows = prop::collection::vec(side_row(data.cells.len(), size.modes <= 1), 1..3);
+        rows.prop_map(move |side_rows| Data {
+            side_rows,
+            ..data.clone()
+        })
+    })
+}

@@ -1,0 +1,43 @@
+//! `parlayout catalog`.
+
+use anyhow::{Result, bail};
+use clap::Args;
+use parlayout::catalog;
+use parlayout::report::{Colour, catalog as report};
+
+use super::{Format, SOLVED, print, style};
+
+#[derive(Debug, Args)]
+pub(crate) struct CatalogArguments {
+    /// Only presets whose kind or name contains this text.
+    filter: Option<String>,
+    /// Format of the list.
+    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    format: Format,
+}
+
+pub(crate) fn run(arguments: &CatalogArguments, colour: Colour) -> Result<u8> {
+    let wanted = arguments
+        .filter
+        .as_deref()
+        .unwrap_or_default()
+        .to_lowercase();
+    let rows: Vec<report::CatalogRow> = catalog::entries()
+        .into_iter()
+        .filter(|entry| entry.name.contains(&wanted) || entry.kind.as_str().contains(&wanted))
+        .map(|entry| report::CatalogRow {
+            kind: entry.kind.as_str().to_owned(),
+            name: entry.name,
+            facts: entry.figures,
+            source: entry.source,
+        })
+        .collect();
+    if rows.is_empty() {
+        bail!("no preset has `{wanted}` in its kind or name; `parlayout catalog` lists all");
+    }
+    print(&match arguments.format {
+        Format::Table => report::table(&rows, &style(colour, String::new())),
+        Format::Json => report::json(&rows),
+    })?;
+    Ok(SOLVED)
+}

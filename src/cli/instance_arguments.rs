@@ -1,0 +1,134 @@
+//! Arguments that name an instance: a file, flags, or a file with flags on top.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use parlayout::instance::{self, Flag, Instance, InstanceError, Overrides};
+
+#[derive(Debug, Args)]
+pub(crate) struct InstanceArguments {
+    /// Instance file (docs/instance-format.md); without it, the flags below describe the job.
+    pub(crate) instance: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) job: JobArguments,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "The job (each replaces the instance file's)")]
+pub(crate) struct JobArguments {
+    /// Network: a preset of `parlayout catalog`, or the path of a Hugging Face config.json.
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
+    /// Machine: a preset of `parlayout catalog`, or the path of a cluster file.
+    #[arg(long, value_name = "CLUSTER")]
+    cluster: Option<String>,
+    /// Training framework: a preset of `parlayout catalog`.
+    #[arg(long, value_name = "FRAMEWORK")]
+    framework: Option<String>,
+    /// GPUs of the job.
+    #[arg(long, value_name = "N")]
+    gpus: Option<String>,
+    /// GPUs a node.
+    #[arg(long, value_name = "N")]
+    gpus_per_node: Option<String>,
+    /// Tokens of a sequence.
+    #[arg(long, value_name = "TOKENS")]
+    sequence_length: Option<String>,
+    /// Sequences of an optimizer step.
+    #[arg(long, value_name = "SEQUENCES")]
+    global_batch: Option<String>,
+    /// Number format: bf16, fp16 or fp8.
+    #[arg(long, value_name = "FORMAT")]
+    precision: Option<String>,
+    /// Optimizer, by the state that it keeps.
+    #[arg(long, value_name = "OPTIMIZER")]
+    optimizer: Option<String>,
+    /// Largest accepted probability of running out of memory (0.05 unless the file says more).
+    #[arg(long, value_name = "SHARE")]
+    max_oom_risk: Option<String>,
+    /// Set any key of the instance: `--set search.tensor_parallel=[1,2]`, `--set gpus=32`.
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+}
+
+impl JobArguments {
+    /// The flags as overrides of an instance file, in a fixed order, `--set` last.
+    pub(crate) fn overrides(&self) -> Overrides {
+        let mut overrides = Overrides::none();
+        for (flag, value) in self.flags() {
+            overrides.flag(flag, value);
+        }
+        for assignment in &self.set {
+            overrides.set(assignment);
+        }
+        overrides
+    }
+
+    fn flags(&self) -> impl Iterator<Item = (Flag, &String)> {
+        let all = [
+            (Flag::Model, &self.model),
+            (Flag::Cluster, &self.cluster),
+            (Flag::Framework, &self.framework),
+            (Flag::Gpus, &self.gpus),
+            (Flag::GpusPerNode, &self.gpus_per_node),
+            (Flag::SequenceLength, &self.sequence_length),
+            (Flag::GlobalBatch, &self.global_batch),
+            (Flag::Precision, &self.precision),
+            (Flag::Optimizer, &self.optimizer),
+            (Flag::MaxOomRisk, &self.max_oom_risk),
+        ];
+        all.into_iter()
+            .filter_map(|(flag, value)| Some((flag, value.as_ref()?)))
+    }
+
+    /// The arguments as typed, for the commands that output suggests.
+    pub(crate) fn typed(&self) -> String {
+        let flags = self
+            .flags()
+            .map(|(flag, value)| format!("{} {}", flag.as_str(), quoted(value)));
+        let sets = self
+            .set
+            .iter()
+            .map(|assignment| format!("--set {}", quoted(assignment)));
+        flags.chain(sets).collect::<Vec<_>>().join(" ")
+    }
+
+    pub(crate) fn cluster(&self) -> Option<&str> {
+        self.cluster.as_deref()
+    }
+
+    pub(crate) fn framework(&self) -> Option<&str> {
+        self.framework.as_deref()
+    }
+}
+
+impl InstanceArguments {
+    /// Reads the instance.
+    pub(crate) fn load(&self) -> Result<Instance, InstanceError> {
+        let overrides = self.job.overrides();
+        match &self.instance {
+            Some(path) => instance::read(path, &overrides),
+            None => instance::from_flags(&overrides),
+        }
+    }
+
+    /// The arguments as typed, for the commands that output suggests.
+    pub(crate) fn typed(&self) -> String {
+        let file = self
+            .instance
+            .iter()
+            .map(|path| quoted(&path.to_string_lossy()));
+        let flags = Some(self.job.typed()).filter(|flags| !flags.is_empty());
+        file.chain(flags).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// The argument as a shell takes it.
+fn quoted(argument: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
+    if !argument.is_empty() && argument.chars().all(plain) {
+        argument.to_owned()
+    } else {
+        format!("'{}'", argument.replace('\'', r"'\''"))
+    }
+}

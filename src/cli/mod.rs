@@ -1,0 +1,161 @@
+//! The command line: definitions and dispatch.
+
+mod batch;
+mod catalog;
+mod evaluate;
+mod export;
+mod instance_arguments;
+mod runs;
+mod solve;
+
+use std::io::{ErrorKind, IsTerminal, Write};
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
+use parlayout::report::{Colour, Style};
+
+/// Exit code: solved.
+pub(crate) const SOLVED: u8 = 0;
+/// Exit code: bad input or usage.
+pub(crate) const BAD_INPUT: u8 = 2;
+/// Exit code: proven infeasible; in `evaluate`, rules broken.
+pub(crate) const INFEASIBLE: u8 = 3;
+/// Exit code: stopped at a limit.
+pub(crate) const STOPPED: u8 = 4;
+
+const ABOUT: &str = "\
+Finds the fastest parallel layout for training a large language model, proves it optimal, and \
+explains it.
+
+A layout says how a training job uses its GPUs: the tensor, pipeline, context and data parallel \
+degrees, the micro-batch, what is checkpointed, sharded and split. parlayout writes the choice as \
+a mixed-integer program over a cost model that was fitted to measured runs, solves it with HiGHS, \
+and prints the layout, its predicted step time and memory, and the flags of your framework.";
+
+const AFTER: &str = "\
+Start here:
+  parlayout solve instances/hagemann-13b-2k-64gpu.toml
+  parlayout solve --model llama-3.1-70b --cluster dgx-h100-80gb --gpus 64 \\
+                  --sequence-length 8192 --global-batch 256
+  parlayout catalog                    names of models, clusters and frameworks
+
+Exit codes:
+  0  solved, or the layout obeys every rule
+  2  bad input or usage
+  3  proven infeasible; in `evaluate`, a rule is broken
+  4  stopped at a limit; what was printed is the best known
+`batch` ends with the worst of its files: 2 before 3 before 4.";
+
+#[derive(Debug, Parser)]
+#[command(name = "parlayout", version, about = ABOUT, after_help = AFTER, max_term_width = 100)]
+struct Cli {
+    /// When to colour output for people.
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    color: ColorChoice,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum ColorChoice {
+    /// On a terminal, unless `NO_COLOR` is set.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Find the fastest layout of one job, with proof.
+    Solve(solve::SolveArguments),
+    /// Solve many instance files side by side.
+    Batch(batch::BatchArguments),
+    /// Predict time and memory of one given layout, or of a file of measured runs.
+    Evaluate(evaluate::EvaluateArguments),
+    /// Print the flags of a training framework for the solved layout.
+    Export(export::ExportArguments),
+    /// List the presets and where their figures come from.
+    Catalog(catalog::CatalogArguments),
+    /// Print the completion script of a shell.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+}
+
+/// Format of a single answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// A table for people.
+    Table,
+    /// JSON, documented in docs/json.md.
+    Json,
+}
+
+/// Parses the arguments and runs the command.
+pub(crate) fn run() -> Result<ExitCode> {
+    let cli = Cli::parse();
+    let colour = colour(cli.color);
+    let code = match cli.command {
+        Command::Solve(arguments) => solve::run(&arguments, colour)?,
+        Command::Batch(arguments) => batch::run(&arguments, colour)?,
+        Command::Evaluate(arguments) => evaluate::run(&arguments, colour)?,
+        Command::Export(arguments) => export::run(&arguments)?,
+        Command::Catalog(arguments) => catalog::run(&arguments, colour)?,
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "parlayout", &mut script);
+            print(&String::from_utf8_lossy(&script))?;
+            SOLVED
+        }
+    };
+    Ok(ExitCode::from(code))
+}
+
+fn colour(choice: ColorChoice) -> Colour {
+    let wanted = match choice {
+        ColorChoice::Always => true,
+        ColorChoice::Never => false,
+        ColorChoice::Auto => {
+            std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+                && std::io::stdout().is_terminal()
+        }
+    };
+    if wanted {
+        Colour::Always
+    } else {
+        Colour::Never
+    }
+}
+
+/// How output for people looks, with the arguments that name the instance.
+pub(crate) fn style(colour: Colour, instance_arguments: String) -> Style {
+    Style {
+        colour,
+        instance_arguments,
+    }
+}
+
+/// Writes a result to standard output. A reader that has seen enough is no error.
+pub(crate) fn print(text: &str) -> Result<()> {
+    let mut output = std::io::stdout().lock();
+    match output
+        .write_all(text.as_bytes())
+        .and_then(|()| output.flush())
+    {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+/// Writes a message to standard error; there is nobody to tell if that fails.
+pub(crate) fn complain(text: &str) {
+    let mut output = std::io::stderr().lock();
+    let written = output
+        .write_all(text.as_bytes())
+        .and_then(|()| output.write_all(b"\n"));
+    drop(written);
+}

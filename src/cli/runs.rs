@@ -1,0 +1,104 @@
+//! `parlayout evaluate --runs`.
+
+use std::path::Path;
+
+use anyhow::Result;
+use parlayout::instance;
+use parlayout::runs::{self, RunSetups, Verdict};
+
+use super::evaluate::EvaluateFormat;
+use super::instance_arguments::JobArguments;
+use super::{SOLVED, print};
+
+/// Columns that are appended to each row.
+const PREDICTED: [&str; 6] = [
+    "predicted_fits",
+    "predicted_peak_memory_gib",
+    "predicted_step_time_s",
+    "predicted_mfu",
+    "oom_probability",
+    "skipped",
+];
+
+pub(crate) fn run(path: &Path, job: &JobArguments, format: EvaluateFormat) -> Result<u8> {
+    let file = runs::read(path)?;
+    let cluster = job.cluster().map(instance::read_cluster).transpose()?;
+    let setups = RunSetups::new(cluster, job.framework())?;
+    let predicted = |run| setups.model(run);
+    let rows: Vec<[String; 6]> = file
+        .runs
+        .iter()
+        .map(|run| match predicted(run) {
+            Ok(modelled) => {
+                let prediction = &modelled.prediction;
+                [
+                    Verdict::of(prediction.oom_probability).as_str().to_owned(),
+                    format!("{:.3}", prediction.memory.peak().gib()),
+                    format!("{:.6}", prediction.step_time.value()),
+                    format!("{:.6}", prediction.mfu.value()),
+                    format!("{:.4}", prediction.oom_probability),
+                    String::new(),
+                ]
+            }
+            Err(skip) => {
+                let empty = String::new;
+                [empty(), empty(), empty(), empty(), empty(), skip.0]
+            }
+        })
+        .collect();
+    let text = match format {
+        EvaluateFormat::Csv => csv_text(&file, &rows)?,
+        EvaluateFormat::Json => json_text(&file, &rows)?,
+        EvaluateFormat::Table => table_text(&file, &rows),
+    };
+    print(&text)?;
+    Ok(SOLVED)
+}
+
+fn csv_text(file: &runs::RunsFile, rows: &[[String; 6]]) -> Result<String> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record(file.header.iter().chain(PREDICTED))?;
+    for (run, row) in file.runs.iter().zip(rows) {
+        writer.write_record(run.raw.iter().chain(row.iter().map(String::as_str)))?;
+    }
+    Ok(String::from_utf8(writer.into_inner()?)?)
+}
+
+/// One JSON object a line: the row's fields and the predictions, all as written in CSV.
+fn json_text(file: &runs::RunsFile, rows: &[[String; 6]]) -> Result<String> {
+    let mut text = String::new();
+    for (run, row) in file.runs.iter().zip(rows) {
+        let names = file.header.iter().chain(PREDICTED);
+        let values = run.raw.iter().chain(row.iter().map(String::as_str));
+        let object: serde_json::Map<String, serde_json::Value> = names
+            .zip(values)
+            .map(|(name, value)| (name.to_owned(), value.into()))
+            .collect();
+        text.push_str(&serde_json::to_string(&object)?);
+        text.push('\n');
+    }
+    Ok(text)
+}
+
+/// A summary: how many rows were modelled, and why others were not.
+fn table_text(file: &runs::RunsFile, rows: &[[String; 6]]) -> String {
+    let mut reasons: Vec<(&str, usize)> = Vec::new();
+    for row in rows.iter().filter(|row| !row[5].is_empty()) {
+        match reasons.iter_mut().find(|(reason, _)| *reason == row[5]) {
+            Some((_, count)) => *count += 1,
+            None => reasons.push((&row[5], 1)),
+        }
+    }
+    reasons.sort_by_key(|(reason, count)| (std::cmp::Reverse(*count), *reason));
+    let skipped: usize = reasons.iter().map(|(_, count)| count).sum();
+    let mut text = format!(
+        "{} rows, {} modelled, {skipped} skipped\n",
+        file.runs.len(),
+        file.runs.len() - skipped
+    );
+    for (reason, count) in reasons {
+        text.push_str(&format!("{count:>6}  {reason}\n"));
+    }
+    text.push_str("\nhint: `--format csv` prints every row with its prediction\n");
+    text
+}

@@ -1,0 +1,106 @@
+//! The pipeline: how layers are cut, how many micro-batches are in flight, what the bubble costs.
+
+use crate::framework::Partition;
+use crate::job::Job;
+use crate::layout::{Cell, Schedule};
+
+/// Layers of each stage when the framework cuts the network itself; `None` when its rule allows
+/// no cut into `stages`.
+///
+/// The paper's framework cuts the list [embedding, `L` layers, head] evenly, the remainder to the
+/// early stages; an even cut does so with the layers alone. Equal stages need `L` divisible. First-and-last takes as many as the middle
+/// stages less one for embedding and head.
+#[must_use]
+pub fn even_partition(partition: Partition, layers: u32, stages: u32) -> Option<Vec<u32>> {
+    let cut = match partition {
+        Partition::Equal => equal(layers, stages)?,
+        Partition::Even => even(layers, stages),
+        Partition::EmbeddingAndHead => with_embedding_and_head(layers, stages)?,
+        Partition::FirstAndLast => {
+            equal(layers, stages).or_else(|| first_and_last(layers, stages))?
+        }
+        Partition::Free => {
+            equal(layers, stages).or_else(|| with_embedding_and_head(layers, stages))?
+        }
+    };
+    cut.iter().all(|&count| count > 0).then_some(cut)
+}
+
+fn equal(layers: u32, stages: u32) -> Option<Vec<u32>> {
+    layers
+        .is_multiple_of(stages)
+        .then(|| vec![layers / stages; stages as usize])
+}
+
+fn even(layers: u32, stages: u32) -> Vec<u32> {
+    (0..stages)
+        .map(|stage| layers / stages + u32::from(stage < layers % stages))
+        .collect()
+}
+
+fn with_embedding_and_head(layers: u32, stages: u32) -> Option<Vec<u32>> {
+    let (share, remainder) = ((layers + 2) / stages, (layers + 2) % stages);
+    (0..stages)
+        .map(|stage| {
+            let items = share + u32::from(stage < remainder);
+            items.checked_sub(u32::from(stage == 0) + u32::from(stage + 1 == stages))
+        })
+        .collect()
+}
+
+fn first_and_last(layers: u32, stages: u32) -> Option<Vec<u32>> {
+    let middle = stages.checked_sub(2).filter(|&count| count > 0)?;
+    let share = (layers + 2).div_ceil(stages);
+    (1..=share).rev().find_map(|count| {
+        let rest = layers
+            .checked_sub(count * middle)
+            .filter(|&rest| rest >= 2)?;
+        let mut cut = vec![count; stages as usize];
+        cut[0] = rest.div_ceil(2);
+        cut[stages as usize - 1] = rest / 2;
+        Some(cut)
+    })
+}
+
+/// Model chunks (one of `v` a rank) whose activations stage `stage` keeps at its peak.
+///
+/// 1F1B: `min(M, pp - stage)` micro-batches (Narayanan et al., arXiv 2104.04473, section 2.2).
+/// Interleaved: `(v - 1) pp + 2 (pp - stage - 1) + 1` chunks, at most `M v`. Zero bubble 2p keeps
+/// about twice as many as 1F1B; all-forward-all-backward keeps all.
+#[must_use]
+pub fn chunks_in_flight(cell: &Cell, stage: u32, micro_batches: u64) -> u64 {
+    let (pp, v) = (
+        u64::from(cell.pipeline_parallel),
+        u64::from(cell.virtual_stages),
+    );
+    let behind = pp - u64::from(stage);
+    let chunks = match cell.schedule {
+        Schedule::AllForwardAllBackward => return micro_batches * v,
+        Schedule::ZeroBubble2p => 2 * behind - 1,
+        Schedule::OneForwardOneBackward | Schedule::ZeroBubble1p if v == 1 => behind,
+        Schedule::OneForwardOneBackward | Schedule::ZeroBubble1p => (v - 1) * pp + 2 * behind - 1,
+    };
+    chunks.min(micro_batches * v)
+}
+
+/// Pipeline fills that a step pays, by framework and schedule: `beta` under 1F1B (1 in theory),
+/// `beta (i + (1 - i) / v)` interleaved (`i` = 0 in theory: Narayanan et al., arXiv 2104.04473,
+/// equation 3), measured rates under zero-bubble schedules (Qi et al., arXiv 2401.10241, table 4).
+///
+/// Rounded so that `v` fills are a multiple of a twentieth: step times stay whole numbers of a
+/// quantum in the programs.
+#[must_use]
+pub fn fill_share(job: &Job, cell: &Cell) -> f64 {
+    let (speed, v) = (&job.framework.speed, f64::from(cell.virtual_stages));
+    let fills = match cell.schedule {
+        Schedule::OneForwardOneBackward | Schedule::AllForwardAllBackward => {
+            speed.bubble * (speed.bubble_interleaved + (1.0 - speed.bubble_interleaved) / v)
+        }
+        Schedule::ZeroBubble1p => speed.bubble_zero_1p,
+        Schedule::ZeroBubble2p => speed.bubble_zero_2p,
+    };
+    (fills * v * FILL_STEPS).round() / (v * FILL_STEPS)
+}
+
+/// Steps of the schedule's bubble multiplier between 0 and 1.
+pub const FILL_STEPS: f64 = 20.0;

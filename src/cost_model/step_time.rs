@@ -1,0 +1,120 @@
+//! Time and memory of one layout: the coefficients of its cell, added up over its stages.
+
+use crate::job::Job;
+use crate::layout::Stage;
+use crate::quantity::{Bytes, Seconds};
+
+use super::prediction::{MemoryUse, Prediction, StageMemory, StepTime};
+use super::{CellCosts, flops, memory};
+
+/// Predicts time and memory of the layout with these stages.
+///
+/// `T = (M - beta) max T_s + beta sum T_s + (d + o) max P_s + t_step`, where stage `s` works `T_s` a
+/// micro-batch, `beta` is the share of a pipeline fill that the schedule pays (1 for 1F1B), `P_s`
+/// are its parameters, and `d`, `o` the exposed traffic and optimizer time a parameter,
+/// `t_step` the host time of a step.
+///
+/// # Panics
+///
+/// If `stages` is empty.
+#[must_use]
+pub fn evaluate(job: &Job, costs: &CellCosts, stages: &[Stage]) -> Prediction {
+    let memory = memory_use(job, costs, stages);
+    let time = step_time(costs, stages);
+    let step_time = time.total();
+    let error = job.cluster.calibration.memory;
+    let tokens = job.workload.tokens() as f64 / f64::from(job.cluster.gpus);
+    Prediction {
+        mfu: flops::utilisation(job, step_time),
+        step_time,
+        tokens_per_second_per_gpu: tokens / step_time.value(),
+        oom_probability: memory::oom_probability(memory.peak(), memory.capacity, error),
+        memory,
+        time,
+    }
+}
+
+fn memory_use(job: &Job, costs: &CellCosts, stages: &[Stage]) -> MemoryUse {
+    let stages = (0..)
+        .zip(stages)
+        .map(|(index, stage)| stage_memory(costs, index, stage));
+    MemoryUse {
+        capacity: job.cluster.accelerator.usable_memory,
+        stages: stages.collect(),
+    }
+}
+
+/// `n P + f ((n - k) A + k C) + [k > 0] W + m`, by component.
+fn stage_memory(costs: &CellCosts, index: u32, stage: &Stage) -> StageMemory {
+    let extra = costs.extra(index);
+    let parameters = f64::from(stage.layers) * costs.layer_parameters + extra.parameters;
+    let plain = f64::from(stage.layers - stage.checkpointed_layers());
+    let mut kept = costs.layer_memory.activations * plain;
+    let mut workspace = Bytes::ZERO;
+    for (mode, &count) in stage.recomputed.iter().enumerate() {
+        kept += costs.layer_memory.kept[mode] * f64::from(count);
+        if count > 0 {
+            workspace = workspace.max(costs.layer_memory.workspace[mode]);
+        }
+    }
+    StageMemory {
+        weights: Bytes::new(parameters * costs.state.weights),
+        gradients: Bytes::new(parameters * costs.state.gradients),
+        optimizer_states: Bytes::new(parameters * costs.state.optimizer),
+        activations: kept * costs.in_flight(index),
+        recompute_workspace: workspace,
+        logits: extra.logits,
+        fixed: costs.fixed,
+    }
+}
+
+/// Time of a stage for one micro-batch.
+fn stage_time(costs: &CellCosts, index: u32, stage: &Stage) -> Seconds {
+    costs.layer.total() * f64::from(stage.layers)
+        + recompute_time(costs, stage)
+        + costs.extra(index).time()
+}
+
+fn recompute_time(costs: &CellCosts, stage: &Stage) -> Seconds {
+    costs
+        .recompute
+        .iter()
+        .zip(stage.recomputed)
+        .map(|(&extra, count)| extra * f64::from(count))
+        .sum()
+}
+
+fn step_time(costs: &CellCosts, stages: &[Stage]) -> StepTime {
+    let (mut slowest, mut longest, mut sum) = (0, Seconds::ZERO, Seconds::ZERO);
+    let mut parameters = 0.0_f64;
+    for (index, stage) in (0..).zip(stages) {
+        let duration = stage_time(costs, index, stage);
+        if duration > longest {
+            (slowest, longest) = (index, duration);
+        }
+        sum += duration;
+        let held = f64::from(stage.layers) * costs.layer_parameters;
+        parameters = parameters.max(held + costs.extra(index).parameters);
+    }
+    let stage = &stages[slowest as usize];
+    let micro_batches = costs.micro_batches as f64;
+    let layers = micro_batches * f64::from(stage.layers);
+    let extra = costs.extra(slowest);
+    StepTime {
+        gemm: costs.layer.gemm * layers,
+        attention: costs.layer.attention * layers,
+        elementwise: costs.layer.elementwise * layers,
+        rmsnorm: costs.layer.rmsnorm * layers,
+        tensor_parallel: costs.layer.tensor_parallel * layers,
+        context_parallel: costs.layer.context_parallel * layers,
+        weight_gathering: costs.layer.weight_gathering * layers,
+        launch: costs.layer.launch * layers,
+        recompute: recompute_time(costs, stage) * micro_batches,
+        head: extra.head * micro_batches,
+        pipeline_transfer: extra.transfer * micro_batches,
+        overhead: extra.overhead * micro_batches + costs.step_overhead,
+        bubble: (sum - longest) * costs.fill_share,
+        data_parallel: costs.data_parallel * parameters,
+        optimizer: costs.optimizer * parameters,
+    }
+}

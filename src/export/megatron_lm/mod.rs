@@ -1,0 +1,187 @@
+//! Command-line flags of Megatron-LM.
+//!
+//! Names and rules are those of `megatron/training/arguments.py` and
+//! `megatron/core/transformer/transformer_config.py` on the main branch of August 2026.
+
+mod model;
+mod pipeline;
+mod recompute;
+mod rules;
+
+use super::{ExportError, Target, comment};
+use crate::instance::Instance;
+use crate::layout::{AttentionKernel, Cell, Layout, RmsNormKernel, SequenceParallel, Sharding};
+use crate::transformer::Normalization;
+use crate::workload::{Optimizer, Precision, Workload};
+
+/// Flags under construction, and what they cannot say.
+#[derive(Debug, Default)]
+struct Flags {
+    lines: Vec<String>,
+    comments: Vec<String>,
+}
+
+/// The flags of the layout, one a line, ready for a shell; before them, as comments, what
+/// Megatron-LM does otherwise than the prediction assumes.
+///
+/// # Errors
+///
+/// If Megatron-LM cannot run the layout; with every reason and what would be right.
+pub fn megatron_lm(instance: &Instance, layout: &Layout) -> Result<String, ExportError> {
+    let reasons = rules::broken(instance, layout);
+    if !reasons.is_empty() {
+        return Err(ExportError {
+            target: Target::MegatronLm,
+            reasons,
+        });
+    }
+    let mut flags = Flags::default();
+    let cell = &layout.cell;
+    flags.environment(cell);
+    flags.degrees(cell);
+    let micro_batches = cell.micro_batches(instance.job.workload.global_batch);
+    pipeline::flags(layout, micro_batches, &mut flags);
+    flags.batch(cell, &instance.job.workload);
+    recompute::flags(layout, &mut flags);
+    flags.sharding(instance, cell);
+    flags.precision(instance);
+    flags.kernels(instance, cell);
+    model::flags(&instance.job, cell.tensor_parallel, &mut flags);
+    Ok(flags.finish(instance))
+}
+
+impl Flags {
+    fn switch(&mut self, name: &str) {
+        self.lines.push(format!("--{name}"));
+    }
+
+    fn value(&mut self, name: &str, value: impl std::fmt::Display) {
+        self.lines.push(format!("--{name} {value}"));
+    }
+
+    fn comment(&mut self, text: impl Into<String>) {
+        self.comments.push(text.into());
+    }
+
+    fn degrees(&mut self, cell: &Cell) {
+        self.value("tensor-model-parallel-size", cell.tensor_parallel);
+        self.value("pipeline-model-parallel-size", cell.pipeline_parallel);
+        self.value("context-parallel-size", cell.context_parallel);
+        if cell.sequence_parallel == SequenceParallel::On {
+            self.switch("sequence-parallel");
+        }
+    }
+
+    fn batch(&mut self, cell: &Cell, workload: &Workload) {
+        self.value("micro-batch-size", cell.micro_batch);
+        self.value("global-batch-size", workload.global_batch);
+        self.value("seq-length", workload.sequence_length);
+    }
+
+    fn sharding(&mut self, instance: &Instance, cell: &Cell) {
+        let strategy = match cell.sharding {
+            Sharding::None => {
+                self.switch("overlap-grad-reduce");
+                return;
+            }
+            Sharding::OptimizerStates => None,
+            Sharding::Gradients => Some("optim_grads"),
+            Sharding::Parameters | Sharding::Hybrid => Some("optim_grads_params"),
+        };
+        self.switch("use-distributed-optimizer");
+        self.switch("overlap-grad-reduce");
+        self.switch("overlap-param-gather");
+        let Some(strategy) = strategy else { return };
+        self.switch("use-megatron-fsdp");
+        self.value("data-parallel-sharding-strategy", strategy);
+        self.value("ckpt-format", "fsdp_dtensor");
+        if cell.sharding == Sharding::Hybrid {
+            let replicas = cell.data_parallel / rules::data_parallel_within_node(instance, cell);
+            self.value("num-distributed-optimizer-instances", replicas);
+            self.value("outer-dp-sharding-strategy", "no_shard");
+        }
+    }
+
+    fn precision(&mut self, instance: &Instance) {
+        match instance.job.workload.precision {
+            Precision::Bf16 => self.switch("bf16"),
+            Precision::Fp16 => self.switch("fp16"),
+            Precision::Fp8 => {
+                self.switch("bf16");
+                self.value("fp8-format", "hybrid");
+            }
+        }
+        // Megatron-LM accumulates gradients in fp32 unless told otherwise.
+        if instance.job.framework.memory.gradient_bytes <= 2.0 {
+            self.switch("grad-reduce-in-bf16");
+        }
+        match instance.job.workload.optimizer {
+            Optimizer::Adam => self.value("optimizer", "adam"),
+            Optimizer::SgdMomentum => self.value("optimizer", "sgd"),
+            Optimizer::AdamBf16 => {
+                self.value("optimizer", "adam");
+                self.switch("use-precision-aware-optimizer");
+                self.value("main-params-dtype", "fp16");
+                self.value("exp-avg-dtype", "bf16");
+                self.value("exp-avg-sq-dtype", "bf16");
+                self.comment("The master weights are kept in fp16: there is no bf16 for them.");
+            }
+        }
+    }
+
+    fn kernels(&mut self, instance: &Instance, cell: &Cell) {
+        self.value("transformer-impl", "transformer_engine");
+        match cell.attention_kernel {
+            AttentionKernel::Flash1 | AttentionKernel::Flash2 => {
+                self.switch("use-flash-attn");
+                self.value("attention-backend", "flash");
+            }
+            AttentionKernel::MegatronFused => self.value("attention-backend", "unfused"),
+            AttentionKernel::Torch => {
+                self.value("attention-backend", "unfused");
+                self.switch("no-masked-softmax-fusion");
+            }
+        }
+        if cell.attention_kernel == AttentionKernel::Flash1 {
+            self.comment("FlashAttention 2 or later is used, which is faster than predicted.");
+        }
+        let rms_norm = instance.job.transformer.normalization == Normalization::RmsNorm;
+        if rms_norm && cell.rmsnorm_kernel == RmsNormKernel::Unfused {
+            self.comment(
+                "RMSNorm is always one fused kernel, which is faster and needs less memory than \
+                 predicted.",
+            );
+        }
+    }
+
+    /// An environment variable that Megatron-LM insists on before the Blackwell generation.
+    fn environment(&mut self, cell: &Cell) {
+        if rules::is_fsdp(cell) {
+            self.comment("The environment must not set `CUDA_DEVICE_MAX_CONNECTIONS=1`.");
+        } else if cell.tensor_parallel > 1 || cell.context_parallel > 1 {
+            self.comment(
+                "Before Blackwell, the environment needs `CUDA_DEVICE_MAX_CONNECTIONS=1`.",
+            );
+        }
+    }
+
+    /// The flags with a backslash after each but the last, comments before them.
+    fn finish(self, instance: &Instance) -> String {
+        let cluster = &instance.job.cluster;
+        let per_node = cluster.gpus_per_node.min(cluster.gpus);
+        let mut text = comment(&format!(
+            "Megatron-LM flags of {}. Run `torchrun --nnodes {} --nproc-per-node {per_node} \
+             pretrain_gpt.py` with them and with your data, tokenizer, rotary base, learning rate \
+             and checkpoints.",
+            instance.name,
+            cluster.gpus.div_ceil(per_node),
+        ));
+        text.extend(self.comments.iter().map(|text| comment(text)));
+        text.push_str(&self.lines.join(" \\\n"));
+        text.push('\n');
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests;

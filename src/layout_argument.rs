@@ -1,0 +1,220 @@
+//! A layout that the user types: `tensor_parallel=2,pipeline_parallel=4,layers=9+10x2+11`.
+
+use crate::axis::{Assignment, Axis, Candidate};
+use crate::cost_model::pipeline::even_partition;
+use crate::framework::Partition;
+use crate::instance::Instance;
+use crate::layout::{Layout, Recompute, Sharding, Stage};
+
+/// Keys besides the axes: the layers of each stage, and those that are checkpointed by each mode.
+const STAGE_KEYS: [&str; 4] = [
+    "layers",
+    "checkpointed_full",
+    "checkpointed_feed_forward",
+    "checkpointed_attention_core",
+];
+
+/// Reads `key=value` pairs separated by commas.
+///
+/// Axes that are not named take the instance's pin, else: data parallelism fills the GPUs,
+/// sharding is ZeRO-1, kernels are the best listed, everything else is 1, off or none. Without
+/// `layers` the framework's own cut is used.
+///
+/// # Errors
+///
+/// A message for the user: an unknown key, a value that is not one, counts that do not fit.
+pub fn parse(text: &str, instance: &Instance) -> Result<Layout, String> {
+    let typed = split(text)?;
+    let mut assignment = Assignment::default();
+    let mut counts: [Option<Vec<u32>>; 4] = [None, None, None, None];
+    for (key, value) in typed {
+        if let Some(axis) = Axis::parse(key) {
+            let code = axis
+                .parse_value(value)
+                .ok_or_else(|| bad_value(axis, value))?;
+            assignment.0.push((axis, code));
+        } else if let Some(position) = STAGE_KEYS.iter().position(|&known| known == key) {
+            counts[position] = Some(stage_counts(key, value)?);
+        } else {
+            return Err(unknown_key(key));
+        }
+    }
+    let candidate = complete(&assignment, instance);
+    let stages = stages(&candidate, &counts, instance)?;
+    Ok(Layout {
+        cell: candidate.cell,
+        stages,
+    })
+}
+
+/// Reads pairs that name axes only, such as a pin.
+///
+/// # Errors
+///
+/// A message for the user: an unknown key, or a value that is not one.
+pub fn parse_assignment(text: &str) -> Result<Assignment, String> {
+    let pairs = split(text)?.into_iter().map(|(key, value)| {
+        let axis = Axis::parse(key).ok_or_else(|| unknown_key(key))?;
+        let code = axis
+            .parse_value(value)
+            .ok_or_else(|| bad_value(axis, value))?;
+        Ok((axis, code))
+    });
+    pairs.collect::<Result<Vec<_>, String>>().map(Assignment)
+}
+
+fn split(text: &str) -> Result<Vec<(&str, &str)>, String> {
+    let mut pairs: Vec<(&str, &str)> = Vec::new();
+    for pair in text
+        .split(',')
+        .map(str::trim)
+        .filter(|pair| !pair.is_empty())
+    {
+        let (key, value) = pair
+            .split_once('=')
+            .ok_or_else(|| format!("`{pair}` is not `key=value`, such as `tensor_parallel=2`"))?;
+        let (key, value) = (key.trim(), value.trim());
+        if pairs.iter().any(|(earlier, _)| *earlier == key) {
+            return Err(format!("`{key}` is given twice"));
+        }
+        pairs.push((key, value));
+    }
+    Ok(pairs)
+}
+
+fn unknown_key(key: &str) -> String {
+    let known = Axis::ALL.map(Axis::as_str).into_iter().chain(STAGE_KEYS);
+    let nearest = known
+        .map(|name| (strsim::jaro_winkler(key, name), name))
+        .max_by(|left, right| left.0.total_cmp(&right.0));
+    match nearest {
+        Some((similarity, name)) if similarity > 0.8 => {
+            format!("a layout has no `{key}`; did you mean `{name}`?")
+        }
+        _ => format!(
+            "a layout has no `{key}`; it has {}, {}",
+            Axis::ALL.map(Axis::as_str).join(", "),
+            STAGE_KEYS.join(", ")
+        ),
+    }
+}
+
+fn bad_value(axis: Axis, value: &str) -> String {
+    match axis.names() {
+        Some(names) => format!("`{axis}` is one of {}, not `{value}`", names.join(", ")),
+        None => format!("`{axis}` is a whole number from 1, not `{value}`"),
+    }
+}
+
+/// Reads `9+10x2+11` as 9, 10, 10, 11.
+fn stage_counts(key: &str, value: &str) -> Result<Vec<u32>, String> {
+    let error = || {
+        format!(
+            "`{key}` lists one number a stage, such as `9+10+10+11` or `9+10x2+11`, not `{value}`"
+        )
+    };
+    let mut counts = Vec::new();
+    for part in value.split('+') {
+        let (count, times) = part.split_once('x').unwrap_or((part, "1"));
+        let count: u32 = count.trim().parse().map_err(|_| error())?;
+        let times: usize = times.trim().parse().map_err(|_| error())?;
+        if counts.len() + times > 1 << 20 {
+            return Err(error());
+        }
+        counts.extend(std::iter::repeat_n(count, times));
+    }
+    Ok(counts)
+}
+
+/// The candidate with every axis decided.
+fn complete(assignment: &Assignment, instance: &Instance) -> Candidate {
+    let mut codes = Axis::ALL.map(|axis| {
+        let listed = instance.space.values(axis);
+        assignment
+            .get(axis)
+            .unwrap_or_else(|| match (axis, listed) {
+                (_, &[pin]) => pin,
+                (Axis::Sharding, _) => Sharding::OptimizerStates as u32,
+                (Axis::AttentionKernel | Axis::RmsNormKernel, [.., best]) => *best,
+                (Axis::SequenceParallel | Axis::Checkpointing | Axis::Schedule, _) => 0,
+                _ => 1,
+            })
+    });
+    if assignment.get(Axis::DataParallel).is_none() {
+        let degrees = [
+            Axis::TensorParallel,
+            Axis::PipelineParallel,
+            Axis::ContextParallel,
+        ];
+        let others = degrees.iter().fold(1_u64, |product, &axis| {
+            product.saturating_mul(u64::from(codes[axis as usize]))
+        });
+        let replicas = (u64::from(instance.job.cluster.gpus) / others).max(1);
+        codes[Axis::DataParallel as usize] = replicas as u32;
+    }
+    Candidate::from_codes(&codes)
+}
+
+fn stages(
+    candidate: &Candidate,
+    counts: &[Option<Vec<u32>>; 4],
+    instance: &Instance,
+) -> Result<Vec<Stage>, String> {
+    let pipeline = candidate.cell.pipeline_parallel;
+    let network = instance.job.transformer.layers;
+    let layers = match &counts[0] {
+        Some(layers) => layers.clone(),
+        None if pipeline > network => {
+            return Err(format!(
+                "{network} layers cannot fill {pipeline} pipeline stages"
+            ));
+        }
+        None => even_partition(instance.job.framework.partition, network, pipeline)
+            .or_else(|| even_partition(Partition::Free, network, pipeline))
+            .ok_or_else(|| format!("{network} layers cannot be cut into {pipeline} stages"))?,
+    };
+    let total: u64 = layers.iter().map(|&count| u64::from(count)).sum();
+    if layers.len() != pipeline as usize || total != u64::from(network) {
+        return Err(format!(
+            "`layers` lists {} stages with {total} layers in all; the network has {network} layers on {pipeline} stages",
+            layers.len()
+        ));
+    }
+    let mut stages: Vec<Stage> = layers
+        .iter()
+        .map(|&layers| Stage {
+            layers,
+            recomputed: [0; 3],
+        })
+        .collect();
+    if let Some(mode) = candidate.checkpointing.recompute() {
+        for stage in &mut stages {
+            stage.recomputed[mode as usize] = stage.layers;
+        }
+    }
+    for (mode, counted) in Recompute::ALL.iter().zip(&counts[1..]) {
+        let Some(counted) = counted else { continue };
+        if counted.len() != stages.len() {
+            return Err(format!(
+                "`checkpointed_…` lists {} stages of {pipeline}",
+                counted.len()
+            ));
+        }
+        for (stage, &count) in stages.iter_mut().zip(counted) {
+            stage.recomputed[*mode as usize] = count;
+        }
+    }
+    match stages.iter().position(|stage| {
+        stage
+            .recomputed
+            .iter()
+            .map(|&count| u64::from(count))
+            .sum::<u64>()
+            > u64::from(stage.layers)
+    }) {
+        Some(index) => Err(format!(
+            "stage {index} has fewer layers than are checkpointed"
+        )),
+        None => Ok(stages),
+    }
+}

@@ -1,0 +1,149 @@
+//! The answer to an instance.
+
+use crate::axis::Candidate;
+use crate::cost_model::prediction::Prediction;
+use crate::layout::Layout;
+use crate::quantity::Mfu;
+
+/// How the search ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    /// The plan is proven best.
+    Optimal(Plan),
+    /// A limit ended the search; the plan is the best known.
+    Feasible(Plan),
+    /// Proven: no layout satisfies every rule.
+    Infeasible(Infeasibility),
+    /// A limit ended the search before any plan was known.
+    Unknown(Proof),
+}
+
+impl Outcome {
+    /// The status word of JSON and tables.
+    #[must_use]
+    pub const fn status(&self) -> &'static str {
+        match self {
+            Self::Optimal(_) => "optimal",
+            Self::Feasible(_) => "feasible",
+            Self::Infeasible(_) => "infeasible",
+            Self::Unknown(_) => "unknown",
+        }
+    }
+
+    /// The plan, where there is one.
+    #[must_use]
+    pub const fn plan(&self) -> Option<&Plan> {
+        match self {
+            Self::Optimal(plan) | Self::Feasible(plan) => Some(plan),
+            Self::Infeasible(_) | Self::Unknown(_) => None,
+        }
+    }
+
+    /// What was proven.
+    #[must_use]
+    pub const fn proof(&self) -> &Proof {
+        match self {
+            Self::Optimal(plan) | Self::Feasible(plan) => &plan.proof,
+            Self::Infeasible(infeasibility) => &infeasibility.proof,
+            Self::Unknown(proof) => proof,
+        }
+    }
+}
+
+/// A layout with its prediction, its neighbours and its proof.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// The chosen layout.
+    pub choice: Evaluated,
+    /// The next-best layouts, best first.
+    pub alternatives: Vec<Evaluated>,
+    /// The best layout with less than half the risk of running out of memory, where the chosen
+    /// one's is worth mentioning.
+    pub safer: Option<Evaluated>,
+    /// What was proven of the choice.
+    pub proof: Proof,
+}
+
+/// A layout and what the cost model says of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Evaluated {
+    /// The layout.
+    pub layout: Layout,
+    /// Its time and memory.
+    pub prediction: Prediction,
+}
+
+/// The extent of the search.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Proof {
+    /// Which program was solved.
+    pub formulation: Formulation,
+    /// No layout of the space has a higher MFU.
+    pub bound_mfu: Mfu,
+    /// Relative distance between the plan and the bound; 0 when optimal.
+    pub gap: f64,
+    /// Combinations of the space.
+    pub cells: u64,
+    /// Combinations that break a rule.
+    pub cells_infeasible: u64,
+    /// Combinations that a bound excludes.
+    pub cells_pruned: u64,
+    /// Combinations that the program decides among.
+    pub cells_solved: u64,
+    /// Rules that were applied before the program was built, because the space is too large to
+    /// carry their violators as columns.
+    pub applied_before: Vec<&'static str>,
+    /// Name and version of the solver.
+    pub solver: String,
+}
+
+/// A mixed-integer program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Formulation {
+    /// One-hot axes and one binary a combination.
+    LayoutChoice,
+    /// Combination, layers and checkpointed layers of every stage together.
+    Staged,
+}
+
+impl Formulation {
+    /// The spelling in flags and output.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::LayoutChoice => "layout-choice",
+            Self::Staged => "staged",
+        }
+    }
+}
+
+/// Why no layout is possible.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Infeasibility {
+    /// The smallest set of rules that no combination satisfies together.
+    pub clashing_rules: Vec<String>,
+    /// The layout nearest to being possible.
+    pub nearest: Option<Nearest>,
+    /// The extent of the search.
+    pub proof: Proof,
+}
+
+/// The combination that misses the fewest rules by the least.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Nearest {
+    /// The combination.
+    pub candidate: Candidate,
+    /// What it would use, where that can be said.
+    pub evaluated: Option<Evaluated>,
+    /// The rules that it breaks.
+    pub violations: Vec<Violation>,
+}
+
+/// A rule that a layout breaks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Violation {
+    /// The rule's name in docs, code and LP text, such as `memory_capacity(0)`.
+    pub rule: String,
+    /// What is wrong, with the amount, and what would be right.
+    pub message: String,
+}

@@ -1,0 +1,149 @@
+//! The quantised costs of every combination of a space.
+
+use std::collections::HashMap;
+
+use crate::axis::Candidate;
+use crate::cost_model::CellCosts;
+use crate::instance::Instance;
+use crate::layout::{Cell, Layout};
+use crate::quantity::Seconds;
+use crate::rule::{Rule, RuleSet};
+
+use super::candidates;
+use super::quantise::{self, CellUnits, Quantum};
+
+/// One combination of the space.
+#[derive(Debug, Clone, Copy)]
+pub struct Entry {
+    /// The combination.
+    pub candidate: Candidate,
+    /// Rules on discrete choices that it breaks.
+    pub broken: RuleSet,
+    /// Position of its cell's coefficients, where it breaks none.
+    pub cell: Option<usize>,
+    /// Proven: no layout of the combination takes fewer units of time.
+    pub bound: i64,
+}
+
+/// Exact cost of the framework's own cut under one checkpointing flag.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExactCost {
+    /// Step time in units of the objective.
+    pub units: i64,
+    /// Utilisation in parts per billion.
+    pub profit: i64,
+    /// Peak memory of each stage in KiB.
+    pub memory: Vec<i64>,
+}
+
+/// Costs of a whole space, in whole numbers.
+#[derive(Debug)]
+pub struct CostTable<'a> {
+    /// The instance.
+    pub instance: &'a Instance,
+    /// Unit of time.
+    pub quantum: Quantum,
+    /// Memory of a stage that the accepted risk allows, in KiB.
+    pub capacity: i64,
+    /// Coefficients of each distinct cell.
+    pub cells: Vec<CellUnits>,
+    /// The combinations, in the order that breaks ties.
+    pub entries: Vec<Entry>,
+    /// Rules whose violators are not listed.
+    pub applied_before: Vec<Rule>,
+}
+
+impl<'a> CostTable<'a> {
+    /// Lists the space and quantises its costs; combinations that break a rule on discrete
+    /// choices have none.
+    #[must_use]
+    pub fn new(instance: &'a Instance) -> Self {
+        let listed = candidates::list(instance);
+        let mut positions: HashMap<Cell, usize> = HashMap::new();
+        let mut costs: Vec<CellCosts> = Vec::new();
+        let mut cell_of = |candidate: &Candidate| {
+            *positions.entry(candidate.cell).or_insert_with(|| {
+                costs.push(CellCosts::new(&instance.job, &candidate.cell));
+                costs.len() - 1
+            })
+        };
+        let mut entries: Vec<Entry> = listed
+            .entries
+            .iter()
+            .map(|&(candidate, broken)| Entry {
+                candidate,
+                broken,
+                cell: broken.is_empty().then(|| cell_of(&candidate)),
+                bound: i64::MAX,
+            })
+            .collect();
+        let layers = instance.job.transformer.layers;
+        let ideal = costs.iter().map(|cell| ideal_step_time(cell, layers));
+        let fastest = ideal.fold(f64::INFINITY, |fastest, time| fastest.min(time.value()));
+        let quantum = Quantum::for_step_time(Seconds::new(fastest.clamp(1e-6, 1e12)));
+        let cells: Vec<CellUnits> = costs
+            .iter()
+            .map(|cell| CellUnits::new(cell, quantum))
+            .collect();
+        for entry in &mut entries {
+            if let Some(cell) = entry.cell {
+                entry.bound = balanced_bound(&cells[cell], &entry.candidate, i64::from(layers));
+            }
+        }
+        Self {
+            instance,
+            quantum,
+            capacity: quantise::capacity(instance),
+            cells,
+            entries,
+            applied_before: listed.applied_before,
+        }
+    }
+
+    /// The layout and exact cost of an entry; `None` if it breaks a rule on discrete choices.
+    #[must_use]
+    pub fn exact(&self, entry: &Entry) -> Option<(Layout, ExactCost)> {
+        let units = &self.cells[entry.cell?];
+        let layout = candidates::layout(self.instance, &entry.candidate)?;
+        let time = units.step_time(&layout.stages);
+        let memory = layout.stages.iter().enumerate();
+        let cost = ExactCost {
+            units: time,
+            profit: self.quantum.parts_per_billion(&self.instance.job, time),
+            memory: memory
+                .map(|(index, stage)| units.stage_memory(index, stage))
+                .collect(),
+        };
+        Some((layout, cost))
+    }
+
+    /// Whether every stage stays within `capacity`.
+    #[must_use]
+    pub fn fits(cost: &ExactCost, capacity: i64) -> bool {
+        cost.memory.iter().all(|&peak| peak <= capacity)
+    }
+}
+
+/// Step time of a cell whose work splits evenly over its stages, without recomputation.
+fn ideal_step_time(costs: &CellCosts, layers: u32) -> Seconds {
+    costs.layer.total()
+        * (costs.micro_batches as f64 * f64::from(layers) / f64::from(costs.cell.pipeline_parallel))
+}
+
+/// A lower bound on the step time: the slowest stage takes at least the mean of all stages, the
+/// largest holds at least the mean share.
+fn balanced_bound(units: &CellUnits, candidate: &Candidate, layers: i64) -> i64 {
+    let recompute = candidate
+        .checkpointing
+        .recompute()
+        .map_or(0, |mode| units.recompute_time[mode as usize]);
+    let stages = units.stages.len() as i64;
+    let extra: i64 = units.stages.iter().map(|stage| stage.extra_time).sum();
+    let sum = layers * (units.layer_time + recompute) + extra;
+    let least_delta: i64 = units.stages.iter().map(|stage| stage.extra_delta).sum();
+    let share = |total: i64| (total + stages - 1) / stages;
+    units.max_weight * share(sum)
+        + units.sum_weight * sum
+        + units.delta_weight * share(layers * units.layer_delta + least_delta)
+        + units.constant
+}

@@ -1,0 +1,165 @@
+//! Plans with the program `layout choice`: one-hot axes, the framework's own cut into stages, one
+//! checkpointing flag for all layers.
+
+use formulations::layout_choice::{self as program, Data};
+use formulations::solve::{Outcome as Solved, SolverOptions};
+
+use crate::instance::Instance;
+use crate::plan::{Formulation, Outcome, Plan, Proof};
+use crate::quantity::Mfu;
+use crate::rule::Rule;
+
+use super::best_first::{self, Evaluation, Walk};
+use super::cost_table::CostTable;
+use super::{PlanError, PlanOptions, Pruning, encode, infeasibility, quantise, verify};
+
+/// Combinations over capacity that the program carries besides those that fit.
+const CARRIED: usize = 256;
+
+/// Solver and version in proofs.
+pub(super) const SOLVER: &str = "HiGHS";
+
+/// Finds the best layout of the instance among the framework's own cuts.
+///
+/// # Errors
+///
+/// When the solver fails, or its answer fails the verification.
+pub fn plan(instance: &Instance, options: &PlanOptions) -> Result<Outcome, PlanError> {
+    let table = CostTable::new(instance);
+    let walk = best_first::walk(&table, table.capacity, options.alternatives + 1);
+    let indices = program_indices(&table, &walk, options.pruning);
+    let proof = proof(&table, &walk, &indices, options.pruning);
+    let data = encode::data(&table, &indices);
+    let solver = SolverOptions {
+        time_limit: options.time_limit,
+        ..SolverOptions::default()
+    };
+    match program::solve(&data, &solver)? {
+        Solved::Infeasible { .. } => Ok(Outcome::Infeasible(infeasibility::explain(&table, proof))),
+        Solved::Unknown { .. } => Ok(Outcome::Unknown(proof)),
+        Solved::Optimal { solution, .. } => {
+            let plan = decode(&table, &walk, indices[solution.item], solution.bound, proof)?;
+            Ok(Outcome::Optimal(plan))
+        }
+        Solved::Feasible { solution, .. } => {
+            let plan = decode(&table, &walk, indices[solution.item], solution.bound, proof)?;
+            Ok(Outcome::Feasible(plan))
+        }
+    }
+}
+
+/// The program as it would be written to a file: over all combinations of a space that is listed
+/// whole, otherwise over those that no bound excludes.
+#[must_use]
+pub fn written_program(instance: &Instance, options: &PlanOptions) -> (Data, Vec<Rule>) {
+    let table = CostTable::new(instance);
+    let walk = best_first::walk(&table, table.capacity, options.alternatives + 1);
+    let pruning = if table.applied_before.is_empty() {
+        Pruning::None
+    } else {
+        options.pruning
+    };
+    let indices = program_indices(&table, &walk, pruning);
+    (encode::data(&table, &indices), table.applied_before.clone())
+}
+
+/// The entries that the program decides among, in the order that breaks ties.
+fn program_indices(table: &CostTable, walk: &Walk, pruning: Pruning) -> Vec<usize> {
+    if pruning == Pruning::None {
+        return (0..table.entries.len()).collect();
+    }
+    let carried = walk.over_capacity.iter().take(CARRIED);
+    let mut indices: Vec<usize> = walk
+        .best
+        .iter()
+        .chain(carried)
+        .map(|item| item.index)
+        .collect();
+    indices.sort_unstable();
+    indices
+}
+
+fn proof(table: &CostTable, walk: &Walk, indices: &[usize], pruning: Pruning) -> Proof {
+    let broken = table
+        .entries
+        .iter()
+        .filter(|entry| !entry.broken.is_empty())
+        .count();
+    let pruned = match pruning {
+        Pruning::None => 0,
+        Pruning::ByBounds => {
+            let decided = table.entries.len() - broken - walk.over_capacity.len();
+            decided - walk.best.len()
+        }
+    };
+    Proof {
+        formulation: Formulation::LayoutChoice,
+        bound_mfu: Mfu::ZERO,
+        gap: 0.0,
+        cells: table.entries.len() as u64,
+        cells_infeasible: (broken + walk.over_capacity.len()) as u64,
+        cells_pruned: pruned as u64,
+        cells_solved: indices.len() as u64,
+        applied_before: table
+            .applied_before
+            .iter()
+            .map(|rule| rule.as_str())
+            .collect(),
+        solver: SOLVER.to_owned(),
+    }
+}
+
+/// The plan of the entry that the program selected, verified.
+fn decode(
+    table: &CostTable,
+    walk: &Walk,
+    selected: usize,
+    bound: i64,
+    proof: Proof,
+) -> Result<Plan, PlanError> {
+    let entry = &table.entries[selected];
+    let Some((layout, cost)) = table.exact(entry) else {
+        let cause = format!(
+            "the selected combination breaks a rule: {:?}",
+            entry.candidate
+        );
+        return Err(PlanError::Verification { cause });
+    };
+    let choice = verify(table.instance, layout, cost.profit)?;
+    let others = walk.best.iter().filter(|other| other.index != selected);
+    let alternatives = others
+        .map(|other| verify(table.instance, other.layout.clone(), other.cost.profit))
+        .collect::<Result<_, _>>()?;
+    let safer = match safer(table, choice.prediction.oom_probability) {
+        Some(other) => Some(verify(table.instance, other.layout, other.cost.profit)?),
+        None => None,
+    };
+    let gap = (bound - cost.profit) as f64 / cost.profit.max(1) as f64;
+    let proof = Proof {
+        bound_mfu: quantise::utilisation(bound),
+        gap,
+        ..proof
+    };
+    Ok(Plan {
+        choice,
+        alternatives,
+        safer,
+        proof,
+    })
+}
+
+/// Risk of running out of memory below which no safer layout is looked for.
+const NEGLIGIBLE_RISK: f64 = 1e-3;
+
+/// The best layout with at most half of `risk`.
+fn safer(table: &CostTable, risk: f64) -> Option<Evaluation> {
+    if risk < NEGLIGIBLE_RISK {
+        return None;
+    }
+    let halved = Instance {
+        max_oom_risk: risk / 2.0,
+        ..table.instance.clone()
+    };
+    let capacity = quantise::capacity(&halved).min(table.capacity);
+    best_first::walk(table, capacity, 1).best.pop()
+}

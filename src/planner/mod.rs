@@ -1,0 +1,108 @@
+//! The only module that sees both sides: costs go into a program, its answer becomes a plan.
+
+pub mod best_first;
+pub mod candidates;
+pub mod cost_table;
+pub mod encode;
+mod infeasibility;
+pub mod layout_choice;
+pub mod quantise;
+
+use std::time::Duration;
+
+use formulations::layout_choice::LayoutChoiceError;
+
+use crate::cost_model::{self, CellCosts};
+use crate::feasibility;
+use crate::instance::Instance;
+use crate::layout::Layout;
+use crate::plan::{Evaluated, Formulation, Outcome};
+
+/// How to search.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PlanOptions {
+    /// The program to solve.
+    pub formulation: Formulation,
+    /// Which combinations the program decides among.
+    pub pruning: Pruning,
+    /// Longest time for the solver.
+    pub time_limit: Option<Duration>,
+    /// Next-best layouts to list.
+    pub alternatives: usize,
+}
+
+impl Default for PlanOptions {
+    fn default() -> Self {
+        Self {
+            formulation: Formulation::LayoutChoice,
+            pruning: Pruning::ByBounds,
+            time_limit: None,
+            alternatives: 3,
+        }
+    }
+}
+
+/// Which combinations the program decides among.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pruning {
+    /// Those that no bound excludes.
+    ByBounds,
+    /// All.
+    None,
+}
+
+/// Why there is no outcome: a fault of the program, never of the instance.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanError {
+    /// The solver failed.
+    #[error("the program `layout choice` gave no answer")]
+    LayoutChoice(#[from] LayoutChoiceError),
+    /// The answer does not stand up to the cost model or the rules.
+    #[error("the answer fails its verification: {cause}; please report this instance")]
+    Verification {
+        /// What differs.
+        cause: String,
+    },
+}
+
+/// Finds the best layout of the instance, with proof.
+///
+/// # Errors
+///
+/// When the solver fails, or its answer fails the verification.
+pub fn plan(instance: &Instance, options: &PlanOptions) -> Result<Outcome, PlanError> {
+    layout_choice::plan(instance, options)
+}
+
+/// The layout with its prediction.
+#[must_use]
+pub fn evaluate(instance: &Instance, layout: Layout) -> Evaluated {
+    let costs = CellCosts::new(&instance.job, &layout.cell);
+    let prediction = cost_model::evaluate(&instance.job, &costs, &layout.stages);
+    Evaluated { layout, prediction }
+}
+
+/// Relative distance that rounding to quanta may put between the program's utilisation and the
+/// cost model's.
+const ROUNDING: f64 = 1e-3;
+
+/// Evaluates the answer of a program again and demands that it obeys every rule and has the
+/// claimed utilisation (in parts per billion).
+fn verify(instance: &Instance, layout: Layout, claimed: i64) -> Result<Evaluated, PlanError> {
+    let evaluated = evaluate(instance, layout);
+    if let Some(violation) = feasibility::check(instance, &evaluated.layout).first() {
+        let cause = format!("rule `{}`: {}", violation.rule, violation.message);
+        return Err(PlanError::Verification { cause });
+    }
+    let claimed = quantise::utilisation(claimed);
+    let distance = (evaluated.prediction.mfu / claimed - 1.0).abs();
+    if distance > ROUNDING {
+        let cause = format!(
+            "the program claims an MFU of {:.6}, the cost model says {:.6}",
+            claimed.value(),
+            evaluated.prediction.mfu.value()
+        );
+        return Err(PlanError::Verification { cause });
+    }
+    Ok(evaluated)
+}

@@ -1,0 +1,203 @@
+//! Costs as whole numbers: what the programs, their oracles and the checker compute with.
+//!
+//! Durations are whole multiples of a quantum that is about 1e-8 of the best step time, memory
+//! whole KiB rounded up (capacities down), so that what fits in integers fits in truth. Each
+//! coefficient is rounded once; everything after is exact integer arithmetic.
+
+use crate::cost_model::pipeline::{FILL_STEPS, chunks_in_flight};
+use crate::cost_model::{CellCosts, flops, memory};
+use crate::instance::Instance;
+use crate::job::Job;
+use crate::layout::Stage;
+use crate::quantity::{Bytes, Mfu, Seconds};
+
+/// The unit of durations.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Quantum {
+    /// Unit of the time of a stage.
+    stage: Seconds,
+}
+
+/// Units of the objective in one unit of stage time: the schedule's bubble multiplier is a whole
+/// number of these.
+const STEPS: i64 = FILL_STEPS as i64;
+
+/// Bytes of the unit of memory.
+const KIB: f64 = 1024.0;
+
+impl Quantum {
+    /// The power of ten nearest below 2e-7 of `step_time` (1 us for 5 to 50 s); the objective
+    /// then has 1e8 to 1e9 units, which floating-point solvers tell apart.
+    #[must_use]
+    pub fn for_step_time(step_time: Seconds) -> Self {
+        let exponent = (step_time.value() * 2e-7).log10().floor();
+        Self {
+            stage: Seconds::new(10_f64.powi(exponent as i32)),
+        }
+    }
+
+    /// Nearest whole number of units.
+    fn round(self, duration: Seconds) -> i64 {
+        (duration / self.stage).round() as i64
+    }
+
+    /// The step time that `units` of the objective stand for.
+    #[must_use]
+    pub fn step_time(self, units: i64) -> Seconds {
+        self.stage * (units as f64 / STEPS as f64)
+    }
+
+    /// Utilisation in parts per billion of a step of `units`.
+    #[must_use]
+    pub fn parts_per_billion(self, job: &Job, units: i64) -> i64 {
+        (flops::utilisation(job, self.step_time(units)).value() * 1e9).round() as i64
+    }
+}
+
+/// Utilisation that `parts` per billion stand for.
+#[must_use]
+pub fn utilisation(parts: i64) -> Mfu {
+    Mfu::new(parts as f64 / 1e9)
+}
+
+/// The capacity that the accepted risk leaves, in KiB.
+#[must_use]
+pub fn capacity(instance: &Instance) -> i64 {
+    let cluster = &instance.job.cluster;
+    let limit = memory::admissible_peak(
+        cluster.accelerator.usable_memory,
+        cluster.calibration.memory,
+        instance.max_oom_risk,
+    );
+    (limit.value() / KIB).floor() as i64
+}
+
+/// What a stage adds to its layers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StageUnits {
+    /// Time of head and transfers for a micro-batch, over `v`.
+    pub extra_time: i64,
+    /// Exposed reduction and optimizer time of embedding and head.
+    pub extra_delta: i64,
+    /// Memory that does not depend on the layers.
+    pub fixed_memory: i64,
+    /// Chunks in flight.
+    pub in_flight: i64,
+}
+
+/// The coefficients of one cell in whole numbers.
+///
+/// Time of a stage for a chunk: `T_s = n t + sum_m k_m r_m + e_s`; objective
+/// `max_weight max_s T_s + sum_weight sum_s T_s + delta_weight max_s (n d + dx_s)`.
+/// Memory: `n P + f_s ((n - k) A + sum_m k_m C_m) + max W_m + m_s`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CellUnits {
+    /// Weight of the slowest stage: `20 M v - 20 beta v`.
+    pub max_weight: i64,
+    /// Weight of the sum over stages: `20 beta v`.
+    pub sum_weight: i64,
+    /// Weight of the largest stage's reduction.
+    pub delta_weight: i64,
+    /// Objective whatever the stages: host time of a step.
+    pub constant: i64,
+    /// Time of a layer in one chunk pass, `t`.
+    pub layer_time: i64,
+    /// Extra time of a recomputed layer by mode, `r`.
+    pub recompute_time: [i64; 3],
+    /// Reduction and optimizer time a layer, `d`.
+    pub layer_delta: i64,
+    /// State a layer, `P`.
+    pub layer_memory: i64,
+    /// Activations of a layer in one chunk in flight, `A`.
+    pub activations: i64,
+    /// Kept activations of a recomputed layer by mode, `C`.
+    pub kept: [i64; 3],
+    /// Workspace by mode, `W`.
+    pub workspace: [i64; 3],
+    /// One entry a pipeline stage.
+    pub stages: Vec<StageUnits>,
+}
+
+impl CellUnits {
+    /// Rounds the coefficients of a cell.
+    #[must_use]
+    pub fn new(costs: &CellCosts, quantum: Quantum) -> Self {
+        let v = f64::from(costs.cell.virtual_stages);
+        let time = |duration: Seconds| quantum.round(duration / v);
+        let share = |amount: Bytes| up(amount / v);
+        let state = costs.state.weights + costs.state.gradients + costs.state.optimizer;
+        let reduction = costs.data_parallel + costs.optimizer;
+        let sum_weight = (costs.fill_share * v * FILL_STEPS).round() as i64;
+        let chunks = costs.micro_batches as i64 * i64::from(costs.cell.virtual_stages);
+        let stages = (0..costs.cell.pipeline_parallel).map(|index| {
+            let extra = costs.extra(index);
+            let parameters = extra.parameters;
+            StageUnits {
+                extra_time: time(extra.time()),
+                extra_delta: quantum.round(reduction * parameters),
+                fixed_memory: up(Bytes::new(parameters * state) + extra.logits + costs.fixed),
+                in_flight: chunks_in_flight(&costs.cell, index, costs.micro_batches) as i64,
+            }
+        });
+        Self {
+            max_weight: STEPS * chunks - sum_weight,
+            sum_weight,
+            delta_weight: STEPS,
+            constant: STEPS * quantum.round(costs.step_overhead),
+            layer_time: time(costs.layer.total()),
+            recompute_time: costs.recompute.map(time),
+            layer_delta: quantum.round(reduction * costs.layer_parameters),
+            layer_memory: up(Bytes::new(costs.layer_parameters * state)),
+            activations: share(costs.layer_memory.activations),
+            kept: costs.layer_memory.kept.map(share),
+            workspace: costs.layer_memory.workspace.map(up),
+            stages: stages.collect(),
+        }
+    }
+
+    /// Step time of the layout with these stages, in units of the objective.
+    #[must_use]
+    pub fn step_time(&self, stages: &[Stage]) -> i64 {
+        let (mut longest, mut sum, mut largest) = (0, 0, 0);
+        for (units, stage) in self.stages.iter().zip(stages) {
+            let layers = i64::from(stage.layers);
+            let recompute: i64 = self
+                .recompute_time
+                .iter()
+                .zip(stage.recomputed)
+                .map(|(time, count)| time * i64::from(count))
+                .sum();
+            let time = layers * self.layer_time + recompute + units.extra_time;
+            longest = longest.max(time);
+            sum += time;
+            largest = largest.max(layers * self.layer_delta + units.extra_delta);
+        }
+        self.max_weight * longest
+            + self.sum_weight * sum
+            + self.delta_weight * largest
+            + self.constant
+    }
+
+    /// Peak memory of one stage in KiB.
+    #[must_use]
+    pub fn stage_memory(&self, index: usize, stage: &Stage) -> i64 {
+        let units = &self.stages[index];
+        let mut kept = i64::from(stage.layers - stage.checkpointed_layers()) * self.activations;
+        let mut workspace = 0;
+        for (mode, &count) in stage.recomputed.iter().enumerate() {
+            kept += i64::from(count) * self.kept[mode];
+            if count > 0 {
+                workspace = workspace.max(self.workspace[mode]);
+            }
+        }
+        i64::from(stage.layers) * self.layer_memory
+            + units.in_flight * kept
+            + workspace
+            + units.fixed_memory
+    }
+}
+
+/// Whole KiB, rounded up; saturating.
+fn up(amount: Bytes) -> i64 {
+    (amount.value() / KIB).ceil() as i64
+}

@@ -1,0 +1,183 @@
+//! Memory and time by component, as tables.
+
+use tabled::builder::Builder;
+use tabled::settings::Alignment;
+use tabled::settings::object::Columns;
+
+use super::number::{gib, percent};
+use super::style::{bare, render};
+use crate::cost_model::prediction::{MemoryUse, StageMemory, StepTime};
+use crate::quantity::{Bytes, Seconds};
+
+/// Memory of the fullest stage, and of the first and the last where they differ, against what
+/// a GPU has.
+pub(crate) fn memory(memory: &MemoryUse) -> String {
+    let fullest = fullest(memory);
+    let shown = stages_to_show(memory, fullest);
+    let mut table = Builder::default();
+    let mut header = vec!["memory of a GPU".to_owned()];
+    for &position in &shown {
+        header.push(match (memory.stages.len(), position == fullest) {
+            (1, _) => "GiB".to_owned(),
+            (_, true) => format!("stage {position} (fullest), GiB"),
+            (_, false) => format!("stage {position}"),
+        });
+        if position == fullest {
+            header.push("share".to_owned());
+        }
+    }
+    table.push_record(header);
+    let mut row = |label: &str, amount: &dyn Fn(&StageMemory) -> Bytes| {
+        let mut record = vec![label.to_owned()];
+        for &position in &shown {
+            let amount = amount(&memory.stages[position]);
+            record.push(gib(amount));
+            if position == fullest {
+                record.push(percent(amount / memory.capacity));
+            }
+        }
+        table.push_record(record);
+    };
+    for (component, (name, _)) in StageMemory::default().components().iter().enumerate() {
+        let amount = |stage: &StageMemory| stage.components()[component].1;
+        if shown
+            .iter()
+            .any(|&position| amount(&memory.stages[position]) > Bytes::ZERO)
+        {
+            row(&label(name), &amount);
+        }
+    }
+    row("peak", &StageMemory::peak);
+    row("capacity", &|_| memory.capacity);
+    let mut table = bare(table.build());
+    table.modify(Columns::new(1..), Alignment::right());
+    render(table)
+}
+
+/// Step time by component with its share of the total. Components that take no time are left
+/// out, but for the bubble, whose absence is worth knowing.
+pub(crate) fn time(time: &StepTime) -> String {
+    let total = time.total();
+    let mut table = Builder::default();
+    let (unit, factor) = if total < Seconds::new(1.0) {
+        ("ms", 1e3)
+    } else {
+        ("s", 1.0)
+    };
+    let amount = |duration: Seconds| format!("{:.2}", duration.value() * factor);
+    table.push_record(["step time", unit, "share"]);
+    for (name, duration) in time.components() {
+        if duration > Seconds::ZERO || name == "bubble" {
+            table.push_record([label(name), amount(duration), percent(duration / total)]);
+        }
+    }
+    table.push_record(["total".to_owned(), amount(total), percent(1.0)]);
+    let mut table = bare(table.build());
+    table.modify(Columns::new(1..), Alignment::right());
+    render(table)
+}
+
+/// Memory of every stage by component; neighbours that are alike share a line.
+pub(crate) fn memory_by_stage(memory: &MemoryUse, layers: &[(u32, u32)]) -> String {
+    let components = StageMemory::default().components();
+    let used: Vec<usize> = (0..components.len())
+        .filter(|&component| {
+            memory
+                .stages
+                .iter()
+                .any(|stage| stage.components()[component].1 > Bytes::ZERO)
+        })
+        .collect();
+    let mut table = Builder::default();
+    let mut header = vec!["stage", "layers", "recomp."];
+    header.extend(used.iter().map(|&component| short(components[component].0)));
+    header.push("peak");
+    table.push_record(header);
+    let mut first = 0;
+    for position in 0..memory.stages.len() {
+        let alike = |other: usize| {
+            memory.stages.get(other) == Some(&memory.stages[first])
+                && layers.get(other) == layers.get(first)
+        };
+        if alike(position + 1) {
+            continue;
+        }
+        let stage = &memory.stages[first];
+        let (count, checkpointed) = layers.get(first).copied().unwrap_or_default();
+        let mut record = vec![
+            if first == position {
+                first.to_string()
+            } else {
+                format!("{first}-{position}")
+            },
+            count.to_string(),
+            checkpointed.to_string(),
+        ];
+        record.extend(
+            used.iter()
+                .map(|&component| gib(stage.components()[component].1)),
+        );
+        record.push(gib(stage.peak()));
+        table.push_record(record);
+        first = position + 1;
+    }
+    let mut table = bare(table.build());
+    table
+        .with(tabled::settings::Style::blank())
+        .with(tabled::settings::Padding::new(0, 0, 0, 0))
+        .modify(Columns::new(1..), Alignment::right());
+    render(table)
+}
+
+/// Position of the stage with the highest peak, the first of equals.
+fn fullest(memory: &MemoryUse) -> usize {
+    let mut fullest = 0;
+    for (position, stage) in memory.stages.iter().enumerate() {
+        if stage.peak() > memory.stages[fullest].peak() {
+            fullest = position;
+        }
+    }
+    fullest
+}
+
+/// The fullest stage, then first and last unless one shown before is alike.
+fn stages_to_show(memory: &MemoryUse, fullest: usize) -> Vec<usize> {
+    let mut shown = Vec::new();
+    for position in [fullest, 0, memory.stages.len().saturating_sub(1)] {
+        let Some(stage) = memory.stages.get(position) else {
+            continue;
+        };
+        if !shown
+            .iter()
+            .any(|&other: &usize| memory.stages[other] == *stage)
+        {
+            shown.push(position);
+        }
+    }
+    shown
+}
+
+/// A component's name for people.
+fn label(name: &str) -> String {
+    match name {
+        "gemm" => "matrix products".to_owned(),
+        "rmsnorm" => "RMSNorm".to_owned(),
+        "tensor_parallel" | "context_parallel" | "data_parallel" => {
+            format!("{} traffic", name.replace('_', "-"))
+        }
+        "head" => "output layer and loss".to_owned(),
+        "fixed" => "context and buffers".to_owned(),
+        _ => name.replace('_', " "),
+    }
+}
+
+/// A memory component's name in a narrow column.
+fn short(name: &'static str) -> &'static str {
+    match name {
+        "gradients" => "grads",
+        "optimizer_states" => "optim.",
+        "activations" => "activ.",
+        "recompute_workspace" => "worksp.",
+        _ => name,
+    }
+}

@@ -1,0 +1,244 @@
+//! Answers for programs: versioned JSON documents, described in `docs/json.md`.
+//!
+//! The structs here are the format; they are apart from the types of the planner so that these
+//! may change and the format does not. Numbers are rounded to six significant digits, so that
+//! the bytes are the same on every machine.
+
+mod job;
+mod layout;
+mod prediction;
+mod proof;
+
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde::Serialize;
+
+use crate::instance::Instance;
+use crate::plan::{Evaluated, Infeasibility, Outcome, Violation};
+use job::{JobDocument, Trust};
+use layout::{CandidateDocument, LayoutDocument};
+use prediction::PredictionDocument;
+use proof::{ProofDocument, ViolationDocument};
+
+/// Name and version of the answer to an instance.
+pub const SOLUTION: &str = "parlayout/solution/v1";
+/// Name and version of the evaluation of one layout.
+pub const EVALUATION: &str = "parlayout/evaluation/v1";
+
+/// The answer to an instance as a document of the format [`SOLUTION`], on several lines.
+#[must_use]
+pub fn solution(instance: &Instance, outcome: &Outcome) -> String {
+    write(&SolutionDocument::new(instance, outcome))
+}
+
+/// The evaluation of one layout as a document of the format [`EVALUATION`], on several lines.
+#[must_use]
+pub fn evaluation(instance: &Instance, evaluated: &Evaluated, violations: &[Violation]) -> String {
+    let global_batch = instance.job.workload.global_batch;
+    write(&EvaluationDocument {
+        schema: EVALUATION,
+        instance: instance.name.clone(),
+        job: JobDocument::new(&instance.job),
+        layout: LayoutDocument::new(&evaluated.layout, global_batch),
+        prediction: PredictionDocument::new(&evaluated.prediction),
+        violations: violations.iter().map(ViolationDocument::new).collect(),
+        trust: Trust::new(&instance.job.cluster.calibration),
+        warnings: instance.warnings.clone(),
+    })
+}
+
+/// The JSON Schema of [`SOLUTION`], shipped as `docs/solution.schema.json`.
+#[must_use]
+pub fn solution_schema() -> String {
+    schema_of::<SolutionDocument>(SOLUTION)
+}
+
+/// The JSON Schema of [`EVALUATION`], shipped as `docs/evaluation.schema.json`.
+#[must_use]
+pub fn evaluation_schema() -> String {
+    schema_of::<EvaluationDocument>(EVALUATION)
+}
+
+/// The answer to an instance.
+#[derive(Debug, Serialize, JsonSchema)]
+struct SolutionDocument {
+    /// Name and version of this format.
+    #[schemars(extend("const" = SOLUTION))]
+    schema: &'static str,
+    /// Name of the instance: the file's stem, or what the job is.
+    instance: String,
+    /// What was to be planned.
+    job: JobDocument,
+    /// `optimal`: the layout is proven best. `feasible`: a limit ended the search, the layout is
+    /// the best known. `infeasible`: proven that no layout satisfies every rule. `unknown`: a
+    /// limit ended the search before any layout was known.
+    #[schemars(extend("enum" = ["optimal", "feasible", "infeasible", "unknown"]))]
+    status: &'static str,
+    /// The chosen layout; null where there is none.
+    layout: Option<LayoutDocument>,
+    /// What the cost model says of the chosen layout; null where there is none.
+    prediction: Option<PredictionDocument>,
+    /// The next-best layouts, best first.
+    alternatives: Vec<EvaluatedDocument>,
+    /// The best layout with less than half the risk of running out of memory; null where the
+    /// chosen one's risk is not worth mentioning.
+    safer: Option<EvaluatedDocument>,
+    /// Why there is no layout; null unless the status is `infeasible`.
+    infeasibility: Option<InfeasibilityDocument>,
+    /// The extent of the search and what it proves.
+    proof: ProofDocument,
+    /// How far to trust the prediction.
+    trust: Trust,
+    /// What the reader should know, though it is not an error.
+    warnings: Vec<String>,
+}
+
+/// The evaluation of one layout.
+#[derive(Debug, Serialize, JsonSchema)]
+struct EvaluationDocument {
+    /// Name and version of this format.
+    #[schemars(extend("const" = EVALUATION))]
+    schema: &'static str,
+    /// Name of the instance: the file's stem, or what the job is.
+    instance: String,
+    /// What the layout is evaluated for.
+    job: JobDocument,
+    /// The layout.
+    layout: LayoutDocument,
+    /// What the cost model says of it, also where a rule is broken.
+    prediction: PredictionDocument,
+    /// Every rule that the layout breaks; empty for a legal layout.
+    violations: Vec<ViolationDocument>,
+    /// How far to trust the prediction.
+    trust: Trust,
+    /// What the reader should know, though it is not an error.
+    warnings: Vec<String>,
+}
+
+/// A layout with its prediction.
+#[derive(Debug, Serialize, JsonSchema)]
+struct EvaluatedDocument {
+    /// The layout.
+    layout: LayoutDocument,
+    /// What the cost model says of it.
+    prediction: PredictionDocument,
+}
+
+/// Why no layout is possible.
+#[derive(Debug, Serialize, JsonSchema)]
+struct InfeasibilityDocument {
+    /// The smallest set of rules that no combination satisfies together.
+    clashing_rules: Vec<String>,
+    /// The combination that misses the fewest rules by the least; null where the space is empty.
+    nearest: Option<NearestDocument>,
+}
+
+/// The combination that misses the fewest rules by the least.
+#[derive(Debug, Serialize, JsonSchema)]
+struct NearestDocument {
+    /// The combination.
+    candidate: CandidateDocument,
+    /// Its layout; null where its degrees allow none.
+    layout: Option<LayoutDocument>,
+    /// What it would use; null where that cannot be said.
+    prediction: Option<PredictionDocument>,
+    /// The rules that it breaks.
+    violations: Vec<ViolationDocument>,
+}
+
+impl SolutionDocument {
+    fn new(instance: &Instance, outcome: &Outcome) -> Self {
+        let global_batch = instance.job.workload.global_batch;
+        let evaluated = |evaluated: &Evaluated| EvaluatedDocument::new(evaluated, global_batch);
+        let plan = outcome.plan();
+        let choice = plan.map(|plan| evaluated(&plan.choice));
+        let (layout, prediction) = match choice {
+            Some(choice) => (Some(choice.layout), Some(choice.prediction)),
+            None => (None, None),
+        };
+        Self {
+            schema: SOLUTION,
+            instance: instance.name.clone(),
+            job: JobDocument::new(&instance.job),
+            status: outcome.status(),
+            layout,
+            prediction,
+            alternatives: plan
+                .map(|plan| plan.alternatives.iter().map(evaluated).collect())
+                .unwrap_or_default(),
+            safer: plan.and_then(|plan| plan.safer.as_ref()).map(evaluated),
+            infeasibility: match outcome {
+                Outcome::Infeasible(infeasibility) => {
+                    Some(InfeasibilityDocument::new(infeasibility, global_batch))
+                }
+                _ => None,
+            },
+            proof: ProofDocument::new(outcome.proof(), plan.is_some()),
+            trust: Trust::new(&instance.job.cluster.calibration),
+            warnings: instance.warnings.clone(),
+        }
+    }
+}
+
+impl EvaluatedDocument {
+    fn new(evaluated: &Evaluated, global_batch: u64) -> Self {
+        Self {
+            layout: LayoutDocument::new(&evaluated.layout, global_batch),
+            prediction: PredictionDocument::new(&evaluated.prediction),
+        }
+    }
+}
+
+impl InfeasibilityDocument {
+    fn new(infeasibility: &Infeasibility, global_batch: u64) -> Self {
+        Self {
+            clashing_rules: infeasibility.clashing_rules.clone(),
+            nearest: infeasibility.nearest.as_ref().map(|nearest| {
+                let evaluated = nearest.evaluated.as_ref();
+                NearestDocument {
+                    candidate: CandidateDocument::new(&nearest.candidate),
+                    layout: evaluated
+                        .map(|evaluated| LayoutDocument::new(&evaluated.layout, global_batch)),
+                    prediction: evaluated
+                        .map(|evaluated| PredictionDocument::new(&evaluated.prediction)),
+                    violations: nearest
+                        .violations
+                        .iter()
+                        .map(ViolationDocument::new)
+                        .collect(),
+                }
+            }),
+        }
+    }
+}
+
+/// Rounds to six significant digits.
+pub(crate) fn rounded(number: f64) -> f64 {
+    format!("{number:.5e}").parse().unwrap_or(number)
+}
+
+/// Rounds a probability to six decimals: what is below a millionth is nothing to plan with.
+pub(crate) fn rounded_probability(probability: f64) -> f64 {
+    (probability * 1e6).round() / 1e6
+}
+
+/// A document on several lines, with a final line break.
+fn write(document: &impl Serialize) -> String {
+    let mut text = serde_json::to_string_pretty(document)
+        .expect("documents have string keys and no fallible serialisation");
+    text.push('\n');
+    text
+}
+
+/// The schema of what is written (not of what could be read: every key is always there).
+fn schema_of<Document: JsonSchema>(title: &str) -> String {
+    let generator = SchemaSettings::draft2020_12()
+        .for_serialize()
+        .into_generator();
+    let mut schema = generator.into_root_schema_for::<Document>();
+    schema.insert("title".to_owned(), title.into());
+    write(&schema)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,211 @@
+//! A layout in words: whole, or only where it differs from another.
+
+use crate::axis::Candidate;
+use crate::layout::{
+    Cell, Checkpointing, Layout, Recompute, RmsNormKernel, Schedule, SequenceParallel, Stage,
+};
+
+/// The layout in one line, leaving out what is off: `TP 2, PP 16, DP 4, micro-batch 1, zero-1,
+/// flash-attention-2, fused RMSNorm, layers 7, 8 x14, 7`.
+#[must_use]
+pub fn line(layout: &Layout) -> String {
+    let mut parts = cell_parts(&layout.cell);
+    if !even(layout) {
+        parts.push(layers(layout));
+    }
+    if layout
+        .stages
+        .iter()
+        .any(|stage| stage.checkpointed_layers() > 0)
+    {
+        parts.push(checkpointing(layout));
+    }
+    parts.join(", ")
+}
+
+/// A combination that has no layers per stage yet, in one line.
+#[must_use]
+pub fn candidate_line(candidate: &Candidate) -> String {
+    let mut parts = cell_parts(&candidate.cell);
+    if candidate.checkpointing != Checkpointing::None {
+        parts.push(format!("{} checkpointing", candidate.checkpointing));
+    }
+    parts.join(", ")
+}
+
+/// What of `other` differs from `choice`, in the words of [`line`].
+#[must_use]
+pub fn difference(choice: &Layout, other: &Layout) -> String {
+    let (ours, theirs) = (&choice.cell, &other.cell);
+    let mut parts: Vec<String> = features(ours)
+        .into_iter()
+        .zip(features(theirs))
+        .filter(|(our, their)| our != their)
+        .map(|(_, their)| their)
+        .collect();
+    let same_stages = ours.pipeline_parallel == theirs.pipeline_parallel;
+    let same_layers = same_stages && layers(choice) == layers(other);
+    if !same_layers && !(even(other) && (!same_stages || even(choice))) {
+        parts.push(layers(other));
+    }
+    if checkpointing(choice) != checkpointing(other) {
+        parts.push(checkpointing(other));
+    }
+    if parts.is_empty() {
+        return "the same".to_owned();
+    }
+    parts.join(", ")
+}
+
+/// Counts by stage, runs written once: `7, 8 x14, 7`.
+#[must_use]
+pub fn run_lengths(counts: impl IntoIterator<Item = u32>) -> String {
+    let mut runs: Vec<(u32, usize)> = Vec::new();
+    for count in counts {
+        match runs.last_mut() {
+            Some((value, length)) if *value == count => *length += 1,
+            _ => runs.push((count, 1)),
+        }
+    }
+    let runs: Vec<String> = runs
+        .into_iter()
+        .map(|(value, length)| match length {
+            1 => value.to_string(),
+            _ => format!("{value} x{length}"),
+        })
+        .collect();
+    runs.join(", ")
+}
+
+/// What is recomputed: `no checkpointing`, `full checkpointing`, or the checkpointed layers of
+/// each stage by mode.
+#[must_use]
+pub fn checkpointing(layout: &Layout) -> String {
+    let total: u32 = layout.stages.iter().map(|stage| stage.layers).sum();
+    let by_mode: Vec<String> = Recompute::ALL
+        .iter()
+        .enumerate()
+        .filter_map(|(position, mode)| {
+            let of = |stage: &Stage| stage.recomputed[position];
+            match layout.stages.iter().map(of).sum::<u32>() {
+                0 => None,
+                all if all == total => Some(format!("{mode} checkpointing")),
+                _ => Some(format!(
+                    "{mode} checkpointing of {} layers",
+                    run_lengths(layout.stages.iter().map(of))
+                )),
+            }
+        })
+        .collect();
+    if by_mode.is_empty() {
+        return "no checkpointing".to_owned();
+    }
+    by_mode.join(", ")
+}
+
+/// Layers of each stage, in words.
+fn layers(layout: &Layout) -> String {
+    let counts = layout.stages.iter().map(|stage| stage.layers);
+    format!("layers {}", run_lengths(counts))
+}
+
+/// Whether every stage has the same number of layers.
+fn even(layout: &Layout) -> bool {
+    layout
+        .stages
+        .windows(2)
+        .all(|pair| pair[0].layers == pair[1].layers)
+}
+
+/// The features that are not at their neutral value.
+fn cell_parts(cell: &Cell) -> Vec<String> {
+    let neutral = [
+        "CP 1",
+        "EP 1",
+        "1 virtual stage",
+        "no sequence parallelism",
+        "1f1b",
+        "unfused RMSNorm",
+    ];
+    features(cell)
+        .into_iter()
+        .filter(|feature| !neutral.contains(&feature.as_str()))
+        .collect()
+}
+
+/// One phrase for each choice of the cell, always in the same order.
+fn features(cell: &Cell) -> Vec<String> {
+    vec![
+        format!("TP {}", cell.tensor_parallel),
+        format!("PP {}", cell.pipeline_parallel),
+        format!("DP {}", cell.data_parallel),
+        format!("CP {}", cell.context_parallel),
+        format!("EP {}", cell.expert_parallel),
+        match cell.virtual_stages {
+            1 => "1 virtual stage".to_owned(),
+            several => format!("{several} virtual stages"),
+        },
+        format!("micro-batch {}", cell.micro_batch),
+        match cell.sequence_parallel {
+            SequenceParallel::Off => "no sequence parallelism".to_owned(),
+            SequenceParallel::On => "sequence parallelism".to_owned(),
+        },
+        cell.sharding.to_string(),
+        cell.attention_kernel.to_string(),
+        match cell.rmsnorm_kernel {
+            RmsNormKernel::Unfused => "unfused RMSNorm".to_owned(),
+            RmsNormKernel::Fused => "fused RMSNorm".to_owned(),
+        },
+        match cell.schedule {
+            Schedule::OneForwardOneBackward => "1f1b".to_owned(),
+            other => format!("schedule {other}"),
+        },
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::fixture;
+
+    #[test]
+    fn runs_are_written_once() {
+        assert_eq!(run_lengths([7, 8, 8, 8, 7]), "7, 8 x3, 7");
+        assert_eq!(run_lengths([40]), "40");
+        assert_eq!(run_lengths([]), "");
+    }
+
+    #[test]
+    fn a_line_leaves_out_what_is_off() {
+        assert_eq!(
+            line(&fixture::llama_13b_layout()),
+            "TP 1, PP 1, DP 64, micro-batch 1, zero-1, flash-attention-2, fused RMSNorm"
+        );
+        assert_eq!(
+            line(&fixture::llama_405b_layout()),
+            "TP 8, PP 16, DP 64, micro-batch 1, sequence parallelism, zero-1, \
+             flash-attention-2, fused RMSNorm, layers 7, 8 x14, 7, full checkpointing of 3, 2, 0 \
+             x14 layers"
+        );
+    }
+
+    #[test]
+    fn a_difference_names_only_what_differs() {
+        let choice = fixture::llama_13b_layout();
+        let mut other = choice.clone();
+        assert_eq!(difference(&choice, &other), "the same");
+        other.cell.tensor_parallel = 2;
+        other.cell.data_parallel = 32;
+        assert_eq!(difference(&choice, &other), "TP 2, DP 32");
+        other.stages[0].recomputed = [40, 0, 0];
+        assert_eq!(
+            difference(&choice, &other),
+            "TP 2, DP 32, full checkpointing"
+        );
+        let uneven = fixture::llama_405b_layout();
+        let mut other = uneven.clone();
+        other.stages[0].layers = 8;
+        other.stages[1].layers = 7;
+        assert_eq!(difference(&uneven, &other), "layers 8, 7, 8 x13, 7");
+    }
+}

@@ -1,0 +1,25 @@
+//! How far to trust a prediction, in words.
+
+use super::number::percent;
+use crate::cluster::{Calibration, CalibrationKind};
+use crate::quantity::Mfu;
+
+/// Where the cluster's speeds come from and what range of MFU follows from their error.
+pub(crate) fn sentence(calibration: &Calibration, mfu: Mfu) -> String {
+    let error = calibration.time_error;
+    let source = &calibration.source;
+    let origin = match calibration.kind {
+        CalibrationKind::Measured => {
+            format!("the cluster's speeds are fitted to measured runs ({source})")
+        }
+        CalibrationKind::DataSheet => format!(
+            "the cluster's speeds come from data sheets and the efficiencies of a similar \
+             cluster, not from runs on it ({source})"
+        ),
+    };
+    let (low, high) = (mfu / (1.0 + error), mfu / (1.0 - error).max(0.5));
+    format!(
+        "{origin}; a predicted step time is typically off by {}: expect {low} to {high} MFU",
+        percent(error)
+    )
+}

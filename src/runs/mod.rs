@@ -1,0 +1,9 @@
+//! Measured runs: reading them, and asking the cost model what it would have said.
+
+mod model_run;
+mod record;
+mod setups;
+
+pub use model_run::{Modelled, Skip, Verdict, model};
+pub use record::{Run, RunsError, RunsFile, Status, read};
+pub use setups::RunSetups;

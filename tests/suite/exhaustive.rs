@@ -1,0 +1,158 @@
+//! The program's optimum equals what enumeration finds, on every instance and on random ones.
+
+use formulations::layout_choice as program;
+use parlayout::axis::{Axis, Candidate};
+use parlayout::cost_model::{self, CellCosts};
+use parlayout::feasibility;
+use parlayout::instance::Instance;
+use parlayout::layout::{Layout, Stage};
+use parlayout::plan::{Evaluated, Formulation, Outcome};
+use parlayout::planner::cost_table::CostTable;
+use parlayout::planner::{self, PlanOptions, Pruning, encode};
+use proptest::prelude::*;
+
+use crate::support::{instances, random_instance};
+
+fn options(pruning: Pruning) -> PlanOptions {
+    PlanOptions { formulation: Formulation::LayoutChoice, pruning, ..PlanOptions::default() }
+}
+
+fn plan(instance: &Instance, pruning: Pruning) -> Outcome {
+    planner::plan(instance, &options(pruning)).expect("the planner answers")
+}
+
+/// The best layout by brute force over the space: no bounds, no whole numbers, no program.
+fn brute_force(instance: &Instance) -> Option<Evaluated> {
+    let mut best: Option<Evaluated> = None;
+    let mut codes = [0; Axis::COUNT];
+    visit(instance, 0, &mut codes, &mut best);
+    best
+}
+
+fn visit(
+    instance: &Instance,
+    depth: usize,
+    codes: &mut [u32; Axis::COUNT],
+    best: &mut Option<Evaluated>,
+) {
+    let Some(&axis) = Axis::ALL.get(depth) else {
+        let Some(layout) = layout(instance, &Candidate::from_codes(codes)) else { return };
+        if !feasibility::check(instance, &layout).is_empty() {
+            return;
+        }
+        let costs = CellCosts::new(&instance.job, &layout.cell);
+        let prediction = cost_model::evaluate(&instance.job, &costs, &layout.stages);
+        if best.as_ref().is_none_or(|best| prediction.mfu > best.prediction.mfu) {
+            *best = Some(Evaluated { layout, prediction });
+        }
+        return;
+    };
+    for &code in instance.space.values(axis) {
+        codes[axis as usize] = code;
+        visit(instance, depth + 1, codes, best);
+    }
+}
+
+fn layout(instance: &Instance, candidate: &Candidate) -> Option<Layout> {
+    let job = &instance.job;
+    let stages = candidate.cell.pipeline_parallel;
+    if stages > job.transformer.layers || candidate.cell.gpus() != u64::from(job.cluster.gpus) {
+        return None;
+    }
+    let cut =
+        cost_model::pipeline::even_partition(job.framework.partition, job.transformer.layers, stages)?;
+    let mode = candidate.checkpointing.recompute();
+    let stages = cut.into_iter().map(|layers| {
+        let mut stage = Stage { layers, recomputed: [0; 3] };
+        if let Some(mode) = mode {
+            stage.recomputed[mode as usize] = layers;
+        }
+        stage
+    });
+    Some(Layout { cell: candidate.cell, stages: stages.collect() })
+}
+
+/// Rounding to whole quanta may exchange layouts that differ by less than this.
+const ROUNDING: f64 = 2e-4;
+
+fn agrees_with_brute_force(instance: &Instance) {
+    let found = plan(instance, Pruning::ByBounds);
+    match (found.plan(), brute_force(instance)) {
+        (None, None) => assert_eq!(found.status(), "infeasible", "{}", instance.name),
+        (Some(plan), Some(best)) => {
+            let (found, best) = (plan.choice.prediction.mfu, best.prediction.mfu);
+            let distance = (found / best - 1.0).abs();
+            assert!(distance < ROUNDING, "{}: {found:?} {best:?}", instance.name);
+        }
+        (found, best) => panic!("{}: {found:?} but brute force {best:?}", instance.name),
+    }
+}
+
+/// Pruned program, whole program and oracle give the same layout, bound and neighbours.
+fn agree_to_the_last_digit(instance: &Instance) {
+    let (pruned, whole) = (plan(instance, Pruning::ByBounds), plan(instance, Pruning::None));
+    let table = CostTable::new(instance);
+    let everything: Vec<usize> = (0..table.entries.len()).collect();
+    let data = encode::data(&table, &everything);
+    let oracle = program::oracle(&data);
+    match (pruned.plan(), whole.plan(), oracle) {
+        (None, None, None) => {
+            assert_eq!(pruned.status(), "infeasible", "{}", instance.name);
+            assert_eq!(whole.status(), "infeasible", "{}", instance.name);
+        }
+        (Some(pruned), Some(whole), Some(oracle)) => {
+            assert_eq!(pruned.choice, whole.choice, "{}", instance.name);
+            assert_eq!(pruned.alternatives, whole.alternatives, "{}", instance.name);
+            assert_eq!(pruned.safer, whole.safer, "{}", instance.name);
+            assert_eq!(pruned.proof.bound_mfu, whole.proof.bound_mfu, "{}", instance.name);
+            let (selected, _) =
+                table.exact(&table.entries[oracle.item]).expect("the oracle's item has a cost");
+            assert_eq!(pruned.choice.layout, selected, "{}", instance.name);
+            let claimed = planner::quantise::utilisation(oracle.profit);
+            assert_eq!(pruned.proof.bound_mfu, claimed, "{}", instance.name);
+        }
+        answers => panic!("{}: {answers:?}", instance.name),
+    }
+}
+
+/// Spaces that the program carries whole and brute force walks in a moment.
+fn is_small(instance: &Instance) -> bool {
+    instance.space.combinations() <= 4_000
+}
+
+#[test]
+fn instances_agree_with_brute_force() {
+    let small: Vec<Instance> = instances().filter(is_small).collect();
+    assert!(small.len() >= 10, "the paper's instances are small");
+    small.iter().for_each(agrees_with_brute_force);
+}
+
+#[test]
+fn instances_agree_to_the_last_digit() {
+    instances().filter(is_small).for_each(|instance| agree_to_the_last_digit(&instance));
+}
+
+#[test]
+fn rows_of_the_program_say_what_the_rules_say() {
+    for instance in instances().filter(is_small) {
+        let table = CostTable::new(&instance);
+        let everything: Vec<usize> = (0..table.entries.len()).collect();
+        let data = encode::data(&table, &everything);
+        for (item, entry) in table.entries.iter().enumerate() {
+            let structural = program::violated_rules(&data, item)
+                .iter()
+                .any(|violation| !data.rules[violation.rule].name.starts_with("memory_capacity"));
+            assert_eq!(structural, !entry.broken.is_empty(), "{}: {entry:?}", instance.name);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn random_instances_agree(instance in random_instance()) {
+        agrees_with_brute_force(&instance);
+        agree_to_the_last_digit(&instance);
+    }
+}

@@ -1,0 +1,65 @@
+//! What must hold for every instance.
+
+use parlayout::feasibility;
+use parlayout::instance::Instance;
+use parlayout::plan::Outcome;
+use parlayout::planner::{self, PlanOptions};
+use parlayout::quantity::{Bytes, Mfu};
+use parlayout::report::json;
+use proptest::prelude::*;
+
+use crate::support::random_instance;
+
+fn plan(instance: &Instance) -> Outcome {
+    planner::plan(instance, &PlanOptions::default()).expect("the planner answers")
+}
+
+fn mfu(instance: &Instance) -> Mfu {
+    plan(instance).plan().map_or(Mfu::ZERO, |plan| plan.choice.prediction.mfu)
+}
+
+/// The cost model's MFU and the program's differ by rounding.
+const ROUNDING: f64 = 1.0 - 2e-4;
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn more_memory_never_lowers_mfu(instance in random_instance(), factor in 1.0..3.0_f64) {
+        let mut larger = instance.clone();
+        let memory = instance.job.cluster.accelerator.usable_memory;
+        larger.job.cluster.accelerator.usable_memory = Bytes::new(memory.value() * factor);
+        prop_assert!(mfu(&larger).value() >= mfu(&instance).value() * ROUNDING);
+    }
+
+    #[test]
+    fn more_accepted_risk_never_lowers_mfu(instance in random_instance(), risk in 0.05..0.9_f64) {
+        let mut bolder = instance.clone();
+        bolder.max_oom_risk = instance.max_oom_risk.max(risk);
+        prop_assert!(mfu(&bolder).value() >= mfu(&instance).value() * ROUNDING);
+    }
+
+    #[test]
+    fn a_returned_layout_breaks_no_rule(instance in random_instance()) {
+        if let Some(plan) = plan(&instance).plan() {
+            let all = std::iter::once(&plan.choice).chain(&plan.alternatives).chain(&plan.safer);
+            for evaluated in all {
+                prop_assert_eq!(feasibility::check(&instance, &evaluated.layout), vec![]);
+                let components = evaluated.prediction.time.total();
+                prop_assert_eq!(components, evaluated.prediction.step_time);
+                prop_assert!(evaluated.prediction.oom_probability <= instance.max_oom_risk + 1e-9);
+            }
+            let choice = plan.choice.prediction.mfu.value();
+            for other in &plan.alternatives {
+                prop_assert!(other.prediction.mfu.value() * ROUNDING <= choice);
+            }
+        }
+    }
+
+    #[test]
+    fn solving_twice_gives_the_same_bytes(instance in random_instance()) {
+        let once = json::solution(&instance, &plan(&instance));
+        let twice = json::solution(&instance, &plan(&instance));
+        prop_assert_eq!(once, twice);
+    }
+}

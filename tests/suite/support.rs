@@ -1,0 +1,94 @@
+//! Instances for the tests.
+
+use std::path::{Path, PathBuf};
+
+use parlayout::instance::{self, Instance, Overrides};
+use proptest::prelude::*;
+
+/// A path below the project's folder.
+pub(crate) fn project(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+/// Files of `instances/`, in order.
+pub(crate) fn instance_files() -> Vec<PathBuf> {
+    let folder = std::fs::read_dir(project("instances")).expect("the project has instances");
+    let mut files: Vec<PathBuf> = folder
+        .map(|entry| entry.expect("readable").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
+        .collect();
+    files.sort();
+    files
+}
+
+/// The instances that the project ships.
+pub(crate) fn instances() -> impl Iterator<Item = Instance> {
+    instance_files().into_iter().map(|path| {
+        instance::read(&path, &Overrides::none())
+            .unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    })
+}
+
+/// Small random jobs: a few layers to a few dozen, 1 to 64 GPUs, tight to ample memory, every
+/// axis open in small spaces.
+pub(crate) fn random_instance() -> impl Strategy<Value = Instance> {
+    let network = (1_u32..40, 0_usize..4, 1_u32..5, 0_usize..3);
+    let machine = (0_u32..7, 0_usize..3, 4_u32..100, 0_usize..3);
+    let workload = (0_usize..3, 0_usize..5, 0.02..0.6_f64);
+    (network, machine, workload, 0_usize..4, any::<bool>()).prop_map(
+        |(network, machine, workload, framework, interleave)| {
+            text(network, machine, workload, framework, interleave)
+        },
+    )
+}
+
+fn text(
+    (layers, heads, width, vocabulary): (u32, usize, u32, usize),
+    (exponent, node, memory, cluster): (u32, usize, u32, usize),
+    (sequence, batch, risk): (usize, usize, f64),
+    framework: usize,
+    interleave: bool,
+) -> Instance {
+    let heads = [8, 12, 20, 52][heads];
+    let hidden = heads * 64 * width;
+    let framework = ["aleph-alpha-scaling", "megatron-lm", "nanotron", "deepspeed"][framework];
+    let text = format!(
+        r#"
+[model]
+layers = {layers}
+hidden = {hidden}
+heads = {heads}
+key_value_heads = {}
+feed_forward_width = {}
+vocabulary = {}
+[cluster]
+preset = "{}"
+gpus = {}
+gpus_per_node = {}
+memory = "{memory} GB"
+[training]
+sequence_length = {}
+global_batch = {}
+[framework]
+preset = "{framework}"
+[limits]
+max_oom_risk = {risk}
+[search]
+micro_batch = [1, 2, 4]
+context_parallel = [1, 2]
+virtual_stages = {}
+sharding = ["zero-1", "zero-3"]
+"#,
+        heads / 4,
+        hidden * 3,
+        [1000, 32_000, 128_000][vocabulary],
+        ["a100-80gb-one-nic", "dgx-a100-80gb", "dgx-h100-80gb"][cluster],
+        1 << exponent,
+        [4, 8, 2][node],
+        [1024, 2048, 8192][sequence],
+        [1, 8, 24, 64, 512][batch],
+        if interleave { "[1, 2]" } else { "1" },
+    );
+    instance::from_text("random", &text, Path::new(""), &Overrides::none())
+        .unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
