@@ -5,12 +5,15 @@ use serde_json::{Map, Value as Json};
 
 use super::file::InstanceFile;
 
+/// The sections that every file has.
+const REQUIRED: [&str; 3] = ["model", "cluster", "training"];
+
 /// The JSON Schema of an instance file, generated from the types that read it.
 #[must_use]
 pub fn json_schema() -> Json {
-    SchemaGenerator::default()
-        .into_root_schema_for::<InstanceFile>()
-        .to_value()
+    let mut schema = SchemaGenerator::default().into_root_schema_for::<InstanceFile>();
+    schema.insert("required".to_owned(), REQUIRED.as_slice().into());
+    schema.to_value()
 }
 
 /// The schema of a table: its keys with their descriptions, and no others.
