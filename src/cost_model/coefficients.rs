@@ -138,6 +138,7 @@ impl CellCosts {
     #[must_use]
     pub fn new(job: &Job, cell: &Cell) -> Self {
         let tp = f64::from(cell.tensor_parallel);
+        let micro_batches = cell.micro_batches(job.workload.global_batch);
         let layer = LayerTime::new(job, cell, Passes::TRAINING);
         let again = LayerTime::new(job, cell, Passes::RECOMPUTED).total() - layer.total();
         let recompute = [
@@ -153,7 +154,7 @@ impl CellCosts {
         let embedding_parameters = job.transformer.embedding_weights() as f64 / tp;
         Self {
             cell: *cell,
-            micro_batches: cell.micro_batches(job.workload.global_batch),
+            micro_batches,
             layer,
             recompute,
             layer_parameters: job.transformer.layer_weights() as f64 / tp,
@@ -169,7 +170,8 @@ impl CellCosts {
             transfer: communication::pipeline_transfer(job, cell),
             overhead: job.framework.speed.micro_batch_overhead,
             fixed: memory::fixed(job, cell),
-            fill_share: pipeline::fill_share(job, cell),
+            // A step of few micro-batches has no more fills than those.
+            fill_share: pipeline::fill_share(job, cell).min(micro_batches as f64),
             data_parallel: communication::data_parallel(job, cell),
             optimizer: compute::optimizer(job, cell),
             step_overhead: job.framework.speed.step_overhead,

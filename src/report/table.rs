@@ -227,8 +227,8 @@ fn proof_note(proof: &Proof, has_plan: bool) -> String {
         String::new()
     } else {
         format!(
-            "; applied before the program: {}",
-            proof.applied_before.join(", ")
+            "; {} rules on discrete choices applied before that",
+            proof.applied_before.len()
         )
     };
     wrap(
