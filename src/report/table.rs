@@ -188,7 +188,11 @@ fn alternatives(plan: &Plan) -> String {
                 prediction.mfu,
                 mfu_distance(choice.prediction.mfu, prediction.mfu)
             ),
-            format!("{} ({change:+.1})", gib(peak)),
+            if change.abs() < 0.05 {
+                gib(peak)
+            } else {
+                format!("{} ({change:+.1})", gib(peak))
+            },
             risk(prediction.oom_probability),
         ]);
     }
@@ -223,18 +227,17 @@ fn proof_note(proof: &Proof, has_plan: bool) -> String {
     } else {
         String::new()
     };
-    let before = if proof.applied_before.is_empty() {
-        String::new()
-    } else {
-        format!(
-            "; applied before the program: {}",
-            proof.applied_before.join(", ")
-        )
+    let before = match proof.applied_before.as_slice() {
+        [] => String::new(),
+        rules if rules.len() <= 3 => {
+            format!("; applied before the program: {}", rules.join(", "))
+        }
+        rules => format!("; {} rules applied before the program", rules.len()),
     };
     wrap(
         &format!(
-            "Proof: {bound}{} combinations = {} that break a rule + {} excluded by a bound + {} \
-             decided by {} ({}){before}.",
+            "Proof: {bound}of {} combinations, {} break a rule, {} are excluded by a bound, {} \
+             are in the program {} ({}){before}.",
             grouped(proof.cells),
             grouped(proof.cells_infeasible),
             grouped(proof.cells_pruned),
