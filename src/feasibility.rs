@@ -210,6 +210,10 @@ fn check_stages(instance: &Instance, layout: &Layout) -> Vec<Violation> {
                 cell.virtual_stages
             ),
         ));
+    } else if let Some(message) = interleaving_broken(layout, total) {
+        found.push(violation(Rule::LayersCoverStages, message));
+    } else if cell.virtual_stages > 1 {
+        // An interleaved pipeline has its own cut, whatever the framework's usual one.
     } else if let Some(message) = partition_broken(instance.job.framework.partition, layout) {
         found.push(violation(Rule::LayersCoverStages, message));
     }
@@ -228,6 +232,31 @@ fn check_stages(instance: &Instance, layout: &Layout) -> Vec<Violation> {
         ));
     }
     found
+}
+
+/// How the layers of the stages contradict equal model chunks, if the pipeline is interleaved.
+fn interleaving_broken(layout: &Layout, total: u32) -> Option<String> {
+    let (stages, chunks) = (layout.cell.pipeline_parallel, layout.cell.virtual_stages);
+    if chunks == 1 {
+        return None;
+    }
+    let pieces = stages * chunks;
+    let with_ends = |index: u32| u32::from(index == 0) + u32::from(index + 1 == stages);
+    let same = |count: &dyn Fn(u32, u32) -> u32| {
+        let mut counts = (0..)
+            .zip(&layout.stages)
+            .map(|(index, stage)| count(index, stage.layers));
+        let first = counts.next().unwrap_or(0);
+        first.is_multiple_of(chunks) && counts.all(|other| other == first)
+    };
+    let even = same(&|_, layers| layers) || same(&|index, layers| layers + with_ends(index));
+    (!even).then(|| {
+        format!(
+            "an interleaved pipeline has equal model chunks: {stages} stages x {chunks} chunks = {pieces} \
+             must divide {total} layers, or {} with embedding and head as a layer each, evenly over the stages",
+            total + 2
+        )
+    })
 }
 
 /// How the layers of the stages contradict the framework's partition, if they do.

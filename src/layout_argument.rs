@@ -130,15 +130,14 @@ fn stage_counts(key: &str, value: &str) -> Result<Vec<u32>, String> {
 fn complete(assignment: &Assignment, instance: &Instance) -> Candidate {
     let mut codes = Axis::ALL.map(|axis| {
         let listed = instance.space.values(axis);
-        assignment
-            .get(axis)
-            .unwrap_or_else(|| match (axis, listed) {
-                (_, &[pin]) => pin,
-                (Axis::Sharding, _) => Sharding::OptimizerStates as u32,
-                (Axis::AttentionKernel | Axis::RmsNormKernel, [.., best]) => *best,
-                (Axis::SequenceParallel | Axis::Checkpointing | Axis::Schedule, _) => 0,
-                _ => 1,
-            })
+        let usual = match (axis, listed) {
+            (_, &[pin]) => pin,
+            (Axis::Sharding, _) => Sharding::OptimizerStates as u32,
+            (Axis::AttentionKernel | Axis::RmsNormKernel, [.., best]) => *best,
+            (Axis::SequenceParallel | Axis::Checkpointing | Axis::Schedule, _) => 0,
+            _ => 1,
+        };
+        assignment.get(axis).unwrap_or(usual)
     });
     if assignment.get(Axis::DataParallel).is_none() {
         let degrees = [

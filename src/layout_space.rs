@@ -39,7 +39,7 @@ impl LayoutSpace {
         let micro_batch = (1..=LARGEST_MICRO_BATCH)
             .filter(|&b| job.workload.global_batch.is_multiple_of(u64::from(b)))
             .collect();
-        let context = (0..)
+        let context = (0..16)
             .map(|exponent| 1_u32 << exponent)
             .take_while(|&cp| cp <= LARGEST_CONTEXT_PARALLEL)
             .filter(|&cp| {

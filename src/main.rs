@@ -10,7 +10,8 @@ fn main() -> ExitCode {
         Err(error) => {
             let mut text = format!("error: {error}");
             for cause in error.chain().skip(1) {
-                text.push_str(&format!("\n  because {cause}"));
+                text.push_str("\n  because ");
+                text.push_str(&cause.to_string());
             }
             cli::complain(&text);
             cli::BAD_INPUT.into()

@@ -67,15 +67,14 @@ pub(crate) fn run(arguments: &BatchArguments, colour: Colour) -> Result<u8> {
             let earlier = output
                 .as_ref()
                 .and_then(|output| output.earlier(&name, &digest));
-            let row = match earlier {
-                Some(row) => row,
-                None => {
-                    let row = solve(path, &digest, arguments, &options);
-                    if let Some(output) = &output {
-                        output.append(&row)?;
-                    }
-                    row
+            let row = if let Some(row) = earlier {
+                row
+            } else {
+                let row = solve(path, &digest, arguments, &options);
+                if let Some(output) = &output {
+                    output.append(&row)?;
                 }
+                row
             };
             progress.inc(1);
             Ok(row)

@@ -1,5 +1,6 @@
 //! `parlayout evaluate --runs`.
 
+use std::fmt::Write as _;
 use std::path::Path;
 
 use anyhow::Result;
@@ -49,7 +50,7 @@ pub(crate) fn run(path: &Path, job: &JobArguments, format: EvaluateFormat) -> Re
     let text = match format {
         EvaluateFormat::Csv => csv_text(&file, &rows)?,
         EvaluateFormat::Json => json_text(&file, &rows)?,
-        EvaluateFormat::Table => table_text(&file, &rows),
+        EvaluateFormat::Table => table_text(&file, &rows)?,
     };
     print(&text)?;
     Ok(SOLVED)
@@ -81,7 +82,7 @@ fn json_text(file: &runs::RunsFile, rows: &[[String; 6]]) -> Result<String> {
 }
 
 /// A summary: how many rows were modelled, and why others were not.
-fn table_text(file: &runs::RunsFile, rows: &[[String; 6]]) -> String {
+fn table_text(file: &runs::RunsFile, rows: &[[String; 6]]) -> Result<String> {
     let mut reasons: Vec<(&str, usize)> = Vec::new();
     for row in rows.iter().filter(|row| !row[5].is_empty()) {
         match reasons.iter_mut().find(|(reason, _)| *reason == row[5]) {
@@ -97,8 +98,8 @@ fn table_text(file: &runs::RunsFile, rows: &[[String; 6]]) -> String {
         file.runs.len() - skipped
     );
     for (reason, count) in reasons {
-        text.push_str(&format!("{count:>6}  {reason}\n"));
+        writeln!(text, "{count:>6}  {reason}")?;
     }
     text.push_str("\nhint: `--format csv` prints every row with its prediction\n");
-    text
+    Ok(text)
 }

@@ -33,7 +33,7 @@ pub(crate) struct SolveArguments {
 #[command(next_help_heading = "The search")]
 pub(crate) struct SearchArguments {
     /// The program to solve.
-    #[arg(long, value_name = "NAME", default_value = "layout-choice")]
+    #[arg(long, value_name = "NAME", default_value = "staged")]
     formulation: FormulationChoice,
     /// Give every combination to the solver, also those that a bound excludes.
     #[arg(long)]
@@ -45,6 +45,8 @@ pub(crate) struct SearchArguments {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum FormulationChoice {
+    /// The combination, the layers of every stage and how many are checkpointed, together.
+    Staged,
     /// One-hot axes, the framework's own cut into stages, one checkpointing flag.
     LayoutChoice,
 }
@@ -62,6 +64,7 @@ impl SearchArguments {
     pub(crate) fn options(&self) -> PlanOptions {
         PlanOptions {
             formulation: match self.formulation {
+                FormulationChoice::Staged => Formulation::Staged,
                 FormulationChoice::LayoutChoice => Formulation::LayoutChoice,
             },
             pruning: if self.no_prune {

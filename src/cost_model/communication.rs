@@ -38,7 +38,7 @@ pub fn head(job: &Job, cell: &Cell) -> Seconds {
 
 /// Exchange of keys and values around the ring of context-parallel ranks, as far as `attention`
 /// does not hide it: `cp - 1` hops of `4 t kv_width / tp` bytes forward and twice that backward
-/// (Liu et al., Ring Attention, arXiv 2310.01889).
+/// (Liu et al., Ring Attention, arXiv 2310.01889). The latency of each hop is never hidden.
 #[must_use]
 pub fn context_parallel(job: &Job, cell: &Cell, attention: Seconds) -> Seconds {
     let hops = f64::from(cell.context_parallel) - 1.0;
@@ -51,7 +51,8 @@ pub fn context_parallel(job: &Job, cell: &Cell, attention: Seconds) -> Seconds {
         // Each node passes on the chunks of all its tensor-parallel ranks at once.
         job.cluster.inter_node_bandwidth / f64::from(cell.tensor_parallel)
     };
-    Seconds::ZERO.max(traffic / bandwidth - attention)
+    let latency = job.cluster.efficiency.collective_latency * (3.0 * hops);
+    Seconds::ZERO.max(traffic / bandwidth - attention) + latency
 }
 
 /// Transfers of one stage for one micro-batch: `2 t h / u` bytes an interface. Where stages lie

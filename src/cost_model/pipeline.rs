@@ -26,6 +26,22 @@ pub fn even_partition(partition: Partition, layers: u32, stages: u32) -> Option<
     cut.iter().all(|&count| count > 0).then_some(cut)
 }
 
+/// Layers of each stage of an interleaved pipeline with `chunks` model chunks a stage: all chunks
+/// have the same number of layers, or would have if embedding and head counted as a layer each.
+/// `None` if `stages chunks` divides neither `L` nor `L + 2` (Megatron-LM's rule).
+#[must_use]
+pub fn interleaved_partition(layers: u32, stages: u32, chunks: u32) -> Option<Vec<u32>> {
+    if layers.is_multiple_of(stages * chunks) {
+        return equal(layers, stages);
+    }
+    (layers + 2).is_multiple_of(stages * chunks).then(|| {
+        let mut cut = vec![(layers + 2) / stages; stages as usize];
+        cut[0] -= 1;
+        cut[stages as usize - 1] -= 1;
+        cut
+    })
+}
+
 fn equal(layers: u32, stages: u32) -> Option<Vec<u32>> {
     layers
         .is_multiple_of(stages)
@@ -33,7 +49,9 @@ fn equal(layers: u32, stages: u32) -> Option<Vec<u32>> {
 }
 
 fn even(layers: u32, stages: u32) -> Vec<u32> {
-    (0..stages).map(|stage| layers / stages + u32::from(stage < layers % stages)).collect()
+    (0..stages)
+        .map(|stage| layers / stages + u32::from(stage < layers % stages))
+        .collect()
 }
 
 fn with_embedding_and_head(layers: u32, stages: u32) -> Option<Vec<u32>> {

@@ -4,7 +4,8 @@ use super::document::{Origin, Table};
 use super::error::{InstanceError, Problems};
 use super::file::{InstanceFile, LimitsSection, TrainingSection};
 use super::model::at_most;
-use super::reader::{Field, OneOf, Value, check_keys};
+use super::reader::{Field, Value};
+use super::values::OneOf;
 use super::{Instance, cluster, framework, model};
 use crate::cluster::Accelerator;
 use crate::job::Job;
@@ -25,7 +26,6 @@ pub(crate) fn check(
     table: &Table,
     mut problems: Problems,
 ) -> Result<Instance, InstanceError> {
-    check_keys::<InstanceFile>(table, "", &mut problems);
     let file = InstanceFile::from_table(table, "", &mut problems);
     let job = job(&file, &mut problems);
     let max_oom_risk = max_oom_risk(&file.limits, &mut problems);
@@ -97,7 +97,7 @@ fn section<'a, T: Value>(
     problems: &mut Problems,
 ) -> Option<(&'a T, &'a Origin)> {
     if field.is_absent() {
-        let hint = format!("add the section, or give {flags} on the command line");
+        let hint = format!("give {flags}, or add the section to a file");
         problems.add_anywhere(None, format!("`[{name}]` is missing"), hint);
     }
     field.value().zip(field.origin())
@@ -112,13 +112,13 @@ fn workload(
     let sequence_length = section.sequence_length.required(
         "training.sequence_length",
         Some(origin),
-        "write `sequence_length = 4096`, or give `--sequence-length 4096`",
+        "give `--sequence-length 4096`, or write `sequence_length = 4096`",
         problems,
     );
     let global_batch = section.global_batch.required(
         "training.global_batch",
         Some(origin),
-        "write `global_batch = 512` (sequences a step), or give `--global-batch 512`",
+        "give `--global-batch 512` (sequences a step), or write `global_batch = 512`",
         problems,
     );
     at_most(

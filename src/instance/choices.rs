@@ -1,6 +1,6 @@
 //! How the choices of an instance file are spelled.
 
-use super::reader::Choice;
+use super::values::Choice;
 use crate::cluster::CalibrationKind;
 use crate::framework::{CheckpointRule, FusedRmsNorm, Logits, OptimizerWork, Partition};
 use crate::layout::AttentionKernel;

@@ -9,13 +9,14 @@ use super::efficiency;
 use super::error::Problems;
 use super::file::{AcceleratorSection, ClusterSection};
 use super::model::at_most;
-use super::reader::{Count, Field, Quantity, Value, check_keys};
+use super::reader::{Field, Value};
 use super::text_file;
+use super::values::{Count, Quantity};
 use crate::catalog;
 use crate::cluster::{Accelerator, CalibrationKind, Cluster};
 use crate::quantity::Measured;
 
-/// Most GPUs of one node (or of one NVLink domain).
+/// Most GPUs of one node (or of one `NVLink` domain).
 const MOST_GPUS_PER_NODE: u64 = 1024;
 /// Largest physical quantity in base units: beyond it arithmetic loses its meaning.
 const LARGEST: f64 = 1e24;
@@ -101,7 +102,6 @@ fn read_file(file: &str, at: &Origin, problems: &mut Problems) -> Option<(String
         kind: SourceKind::File,
     });
     let table = document::parse(&source, problems);
-    check_keys::<ClusterSection>(&table, "", problems);
     let section = ClusterSection::from_table(&table, "", problems);
     if let Some(nested) = section.file.origin() {
         problems.add(
@@ -150,8 +150,18 @@ fn complete(
     origin: Option<&Origin>,
     problems: &mut Problems,
 ) -> Option<Cluster> {
+    let gpu = [section.memory.is_absent(), section.peak_bf16.is_absent()];
+    if section.accelerator.is_absent() && gpu == [true; 2] {
+        problems.add_anywhere(
+            origin,
+            "`[cluster]` names no GPU",
+            "give `preset = \"dgx-h100-80gb\"`, `accelerator = \"h100-80gb\"`, or `memory`, \
+             `memory_bandwidth` and `peak_bf16`",
+        );
+        return None;
+    }
     let accelerator = accelerator(section, origin, problems);
-    let hint = "write `gpus = 64`, or give `--gpus 64`";
+    let hint = "give `--gpus 64`, or write `gpus = 64`";
     let gpus = section
         .gpus
         .required("cluster.gpus", origin, hint, problems);
@@ -215,20 +225,6 @@ fn accelerator(
     let memory_bandwidth = section.memory_bandwidth.clone().or(&base.memory_bandwidth);
     let peak_bf16 = section.peak_bf16.clone().or(&base.peak_bf16);
     let peak_fp8 = section.peak_fp8.clone().or(&base.peak_fp8);
-    if [
-        memory.is_absent(),
-        memory_bandwidth.is_absent(),
-        peak_bf16.is_absent(),
-    ] == [true; 3]
-    {
-        problems.add_anywhere(
-            origin,
-            "`[cluster]` names no GPU",
-            "give `preset = \"dgx-h100-80gb\"`, `accelerator = \"h100-80gb\"`, or `memory`, \
-             `memory_bandwidth` and `peak_bf16`",
-        );
-        return None;
-    }
     let usable_memory = positive(&memory, "memory = \"85 GB\"", origin, problems);
     let bandwidth = positive(
         &memory_bandwidth,
@@ -268,7 +264,7 @@ fn positive<Q: Measured + Copy + PartialOrd + std::ops::Div<Output = f64>>(
     field.check(
         |quantity| (f64::MIN_POSITIVE..LARGEST).contains(&(quantity.0 / Q::from_base(1.0))),
         problems,
-        |_| format!("`{path}` is not a possible {}", Q::NOUN),
+        |_| format!("`{path}` must be more than 0 and finite"),
         &hint,
     );
     field

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
 
-use super::error::Problems;
+use super::error::{Problems, shown};
 
 /// A text that values are read from.
 #[derive(Debug, PartialEq, Eq)]
@@ -113,6 +113,13 @@ impl Table {
     }
 }
 
+impl Node {
+    /// The value as it was typed.
+    pub(crate) fn written(&self) -> &str {
+        &self.origin.source.text[self.origin.span.clone()]
+    }
+}
+
 impl Tree {
     /// What messages call the kind of value, with its article.
     pub(crate) fn kind(&self) -> &'static str {
@@ -128,6 +135,9 @@ impl Tree {
     }
 }
 
+/// What the parser says of a key that is written twice.
+const DUPLICATE: &str = "duplicate key";
+
 /// Parses a document. Syntax errors are collected in `problems`; the parser stops at the first,
 /// except that a key written twice leaves the rest readable.
 pub(crate) fn parse(source: &Arc<Source>, problems: &mut Problems) -> Table {
@@ -136,12 +146,9 @@ pub(crate) fn parse(source: &Arc<Source>, problems: &mut Problems) -> Table {
     let shift = source.text.len() - text.len();
     let table = match DeTable::parse(text) {
         Ok(table) => table,
-        Err(error) if error.message() == "duplicate key" => {
+        Err(error) if error.message() == DUPLICATE => {
             let (table, errors) = DeTable::parse_recoverable(text);
-            if !errors
-                .iter()
-                .all(|error| error.message() == "duplicate key")
-            {
+            if !errors.iter().all(|error| error.message() == DUPLICATE) {
                 syntax_problem(source, &error, shift, problems);
                 return Table::default();
             }
@@ -227,17 +234,21 @@ fn syntax_problem(
     });
     let origin = Origin::new(source, span);
     let message = error.message();
-    match message {
-        "duplicate key" => problems.add(&origin, "the key is written twice", "keep one of the two"),
-        "recursion limit" => problems.add(
+    if message == DUPLICATE {
+        let key = shown(&source.text[origin.span.clone()]);
+        problems.add(
             &origin,
-            "the values nest too deeply",
-            "no key takes more than a list within a table",
-        ),
-        _ => problems.add(
+            format!("`{key}` is written twice"),
+            "keep one of the two",
+        );
+    } else if message.contains("recursion") {
+        let hint = "no key takes more than a list within a table";
+        problems.add(&origin, "the values nest too deeply", hint);
+    } else {
+        problems.add(
             &origin,
             format!("the text is not TOML: {message}"),
             "a line is `key = value` or `[section]`; text stands in double quotes",
-        ),
+        );
     }
 }

@@ -4,7 +4,8 @@
 use super::cluster::over_bases;
 use super::error::Problems;
 use super::file::{CalibrationSection, ClusterSection, EfficiencySection};
-use super::reader::{Field, Number, Quantity, Value};
+use super::reader::{Field, Value};
+use super::values::{Number, Quantity};
 use crate::catalog;
 use crate::cluster::{Calibration, CalibrationKind, Efficiency, MemoryError};
 use crate::quantity::Seconds;
@@ -66,13 +67,6 @@ fn calibration(
         "calibration.memory_scale",
         1e-6,
         10.0,
-        problems,
-    );
-    between(
-        &own.memory_shift,
-        "calibration.memory_shift",
-        -1.0,
-        1.0,
         problems,
     );
     let kind = match &own.kind {
@@ -142,7 +136,7 @@ fn between(
                 number.0
             )
         },
-        "",
+        "see its unit in docs/instance-format.md",
     );
     field.value().map(|number| number.0)
 }

@@ -6,10 +6,9 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use super::document::{Node, Table};
 use super::error::Problems;
-use super::reader::{
-    Count, Field, Number, OneOf, Quantity, Section, Value, section, section_table,
-};
+use super::reader::{Field, Section, Value, check_keys, section, table_of};
 use super::search::SearchSection;
+use super::values::{Count, Number, OneOf, Quantity, Signed};
 use crate::cluster::CalibrationKind;
 use crate::framework::{CheckpointRule, FusedRmsNorm, Logits, OptimizerWork, Partition};
 use crate::layout::AttentionKernel;
@@ -136,9 +135,9 @@ section! {
     struct EfficiencySection {
         /// Share of the peak that matrix products reach (`eta_gemm`).
         gemm: Number,
-        /// Share of the peak of FlashAttention 1, on causal FLOP (`eta_flash1`).
+        /// Share of the peak of `FlashAttention` 1, on causal FLOP (`eta_flash1`).
         flash_attention_1: Number,
-        /// Share of the peak of FlashAttention 2 or later, on causal FLOP (`eta_flash2`).
+        /// Share of the peak of `FlashAttention` 2 or later, on causal FLOP (`eta_flash2`).
         flash_attention_2: Number,
         /// Share of the memory bandwidth that streaming kernels reach.
         memory_bandwidth: Number,
@@ -163,14 +162,15 @@ section! {
         /// Scale of the logistic error of the logarithm of peak memory.
         memory_scale: Number,
         /// Median of that error: above 0 where predicted peaks are too high.
-        memory_shift: Number,
+        memory_shift: Signed,
         /// Where the figures come from.
         source: String,
     }
 }
 
 section! {
-    /// The training framework: a preset (default `megatron-lm`), and what differs from it.
+    /// The training framework: a preset (default: the cluster's, else `megatron-lm`), and what
+    /// differs from it.
     struct FrameworkSection {
         /// A framework of the catalog.
         preset: String,
@@ -180,7 +180,7 @@ section! {
         partition: OneOf<Partition>,
         /// Which layers of a stage may be checkpointed.
         checkpointing: OneOf<CheckpointRule>,
-        /// Whether the fused RMSNorm works in a checkpointed layer.
+        /// Whether the fused `RMSNorm` works in a checkpointed layer.
         fused_rmsnorm: OneOf<FusedRmsNorm>,
         /// Attention kernel where a measured run states none.
         usual_attention: OneOf<AttentionKernel>,
@@ -224,7 +224,7 @@ section! {
     struct SpeedSection {
         /// Multiplier of the counted elementwise traffic (`k_elem`).
         elementwise: Number,
-        /// Traffic of an unfused RMSNorm, bytes a token and hidden element (`by_rms`).
+        /// Traffic of an unfused `RMSNorm`, bytes a token and hidden element (`by_rms`).
         rmsnorm_bytes: Number,
         /// Softmax traffic of Megatron's fused kernel, bytes an attention element.
         softmax_bytes_fused: Number,
@@ -234,7 +234,7 @@ section! {
         logit_bytes: Number,
         /// Host time a layer and micro-batch (`t_launch`).
         launch: Quantity<Seconds>,
-        /// Further host time without the RMSNorm kernel (`t_unfused`).
+        /// Further host time without the `RMSNorm` kernel (`t_unfused`).
         launch_unfused: Quantity<Seconds>,
         /// Share of the launches that a recomputed layer pays beyond its part of the work.
         launch_recompute: Number,

@@ -5,7 +5,8 @@ use std::ops::RangeInclusive;
 use super::document::Origin;
 use super::error::Problems;
 use super::file::{FrameworkSection, MemorySection, SpeedSection};
-use super::reader::{Field, Number, Quantity, Value};
+use super::reader::{Field, Value};
+use super::values::{Number, Quantity};
 use crate::catalog;
 use crate::framework::{Framework, MemoryProfile, SpeedProfile};
 use crate::quantity::Seconds;
@@ -96,7 +97,7 @@ fn number(
                 number.0
             )
         },
-        "",
+        "see its unit in docs/instance-format.md",
     );
     Some(
         field

@@ -12,9 +12,11 @@ use crate::cluster::Cluster;
 use crate::job::Job;
 use crate::layout_space::LayoutSpace;
 
+mod architecture;
 mod check;
 mod choices;
 pub(crate) mod cluster;
+mod config_fields;
 mod config_json;
 pub(crate) mod document;
 mod efficiency;
@@ -29,6 +31,7 @@ mod schema;
 mod search;
 pub(crate) mod spelling;
 mod text_file;
+mod values;
 
 pub use error::{InstanceError, Place, Problem, Problems};
 pub use overrides::{Flag, Overrides};

@@ -4,7 +4,8 @@ use super::config_json;
 use super::document::Origin;
 use super::error::Problems;
 use super::file::ModelSection;
-use super::reader::{Count, Field, OneOf};
+use super::reader::{Field, Value};
+use super::values::{Count, OneOf};
 use crate::catalog;
 use crate::transformer::{Biases, Embeddings, FeedForward, Normalization, Transformer};
 
@@ -27,7 +28,7 @@ pub(crate) fn resolve(
         &given.heads,
         &given.feed_forward_width,
     ];
-    let (name, base) = match (&section.preset, &section.config) {
+    let (name, mut base) = match (&section.preset, &section.config) {
         (Field::Given(_, preset), Field::Given(..)) => {
             problems.add(
                 preset,
@@ -44,7 +45,7 @@ pub(crate) fn resolve(
                 return None;
             }
         },
-        (_, Field::Given(config, at)) => config_json::read(config, at, problems)?,
+        (_, Field::Given(config, at)) => config_json::read(config, at, section, problems)?,
         _ if shape.iter().all(|field| field.is_absent()) => {
             problems.add_anywhere(
                 origin,
@@ -56,20 +57,11 @@ pub(crate) fn resolve(
         }
         _ => ("custom".to_owned(), ModelSection::default()),
     };
-    let mut base = base;
     if section.head_width.is_absent() && !(section.hidden.is_absent() && section.heads.is_absent())
     {
         base.head_width = Field::Absent;
     }
-    let merged = given.over_base(&base);
-    transformer(&merged, name, origin, problems)
-}
-
-impl ModelSection {
-    fn over_base(self, base: &Self) -> Self {
-        use super::reader::Value;
-        self.over(base)
-    }
+    transformer(&given.over(&base), name, origin, problems)
 }
 
 /// The checked shape.

@@ -204,6 +204,9 @@ fn full_path(key: &str, at: &Origin, problems: &mut Problems) -> Option<String> 
     if key.contains('.') {
         return Some(key.to_owned());
     }
+    if matches!(key, "model" | "cluster" | "framework") {
+        return Some(format!("{key}.preset"));
+    }
     let found = paths::of_leaf(key);
     match found.as_slice() {
         [path] => Some(path.clone()),

@@ -2,7 +2,7 @@
 
 use super::file::{
     CalibrationSection, ClusterSection, EfficiencySection, FrameworkSection, InstanceFile,
-    LimitsSection, ModelSection, TrainingSection,
+    LimitsSection, MemorySection, ModelSection, SpeedSection, TrainingSection,
 };
 use super::reader::Section;
 use super::{search, spelling};
@@ -15,6 +15,8 @@ pub(crate) fn sections() -> Vec<(&'static str, Vec<&'static str>)> {
         ("cluster.efficiency", EfficiencySection::KEYS.to_vec()),
         ("cluster.calibration", CalibrationSection::KEYS.to_vec()),
         ("framework", FrameworkSection::KEYS.to_vec()),
+        ("framework.memory", MemorySection::KEYS.to_vec()),
+        ("framework.speed", SpeedSection::KEYS.to_vec()),
         ("training", TrainingSection::KEYS.to_vec()),
         ("limits", LimitsSection::KEYS.to_vec()),
         ("search", search::keys().collect()),

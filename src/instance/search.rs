@@ -111,7 +111,7 @@ fn read_value(axis: Axis, node: &Node, problems: &mut Problems) -> Option<u32> {
         Some(code) if axis.names().is_none() && u64::from(code) > MOST_GPUS => problems.add(
             &node.origin,
             format!("`search.{axis}` is at most {MOST_GPUS}, not `{code}`"),
-            "",
+            "check the number of digits",
         ),
         Some(code) if axis == Axis::ExpertParallel && code != 1 => problems.add(
             &node.origin,
@@ -120,28 +120,29 @@ fn read_value(axis: Axis, node: &Node, problems: &mut Problems) -> Option<u32> {
         ),
         Some(_) => return code,
         None => {
-            let written = &node.origin.source.text[node.origin.span.clone()];
-            let (wanted, hint) = wanted(axis, &text);
-            problems.add(
-                &node.origin,
-                format!("`search.{axis}` is {wanted}, not `{}`", shown(written)),
-                hint,
-            );
+            let text = format!("`search.{axis}` cannot be `{}`", shown(node.written()));
+            problems.add(&node.origin, text, remedy(axis, &node.value));
         }
     }
     None
 }
 
-/// What a value of the axis looks like, and a remedy for `text`.
-fn wanted(axis: Axis, text: &str) -> (&'static str, String) {
+/// What to write instead of a value that the axis does not have.
+fn remedy(axis: Axis, value: &Tree) -> String {
+    let text = match value {
+        Tree::Text(text) => text.as_str(),
+        _ => "",
+    };
     let Some(names) = axis.names() else {
-        let hint = "write one number or a list such as `[1, 2, 4]`";
-        return ("a whole number of at least 1", hint.to_owned());
+        return match axis.parse_value(text) {
+            Some(number) => format!("remove the quotes: `{axis} = {number}`"),
+            None => "write a whole number of at least 1, or a list such as `[1, 2, 4]`".to_owned(),
+        };
     };
     let known = spelling::list(names.iter().copied());
     match spelling::did_you_mean(text, names.iter().copied()) {
-        Some(question) => ("one of a few names", format!("{question} known: {known}")),
-        None => ("one of a few names", format!("write one of {known}")),
+        Some(question) => format!("{question} known: {known}"),
+        None => format!("write one of {known}"),
     }
 }
 

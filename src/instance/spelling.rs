@@ -137,10 +137,13 @@ pub(crate) fn nearest<'a>(
         let plain = normal(candidate);
         let starts = word.len() >= 3 && (plain.starts_with(&word) || word.starts_with(&plain));
         let near = strsim::normalized_damerau_levenshtein(&word, &plain);
+        let within = word.len() >= 5 && plain.contains(&word);
         let likeness = if meant == Some(candidate) || plain == word {
             2.0
         } else if starts {
             1.0 + near
+        } else if within {
+            near.max(0.8)
         } else {
             near
         };

@@ -40,11 +40,8 @@ pub(crate) fn read(path: &Path) -> Result<String, (String, String)> {
         Ok(text) => Ok(text),
         Err(error) => {
             let at = error.utf8_error().valid_up_to();
-            let line = error.as_bytes()[..at]
-                .iter()
-                .filter(|&&byte| byte == b'\n')
-                .count()
-                + 1;
+            let before = String::from_utf8_lossy(&error.as_bytes()[..at]).into_owned();
+            let line = before.matches('\n').count() + 1;
             Err((
                 format!("it is not UTF-8 text (line {line})"),
                 "save the file as UTF-8".to_owned(),

@@ -1,7 +1,7 @@
 //! Walks the layout space and names the rules that each combination breaks.
 
 use crate::axis::{Axis, Candidate};
-use crate::cost_model::pipeline::even_partition;
+use crate::cost_model::pipeline::{even_partition, interleaved_partition};
 use crate::framework::FusedRmsNorm;
 use crate::instance::Instance;
 use crate::layout::{Cell, Checkpointing, Layout, RmsNormKernel, Stage};
@@ -216,12 +216,16 @@ pub fn partition(instance: &Instance, cell: &Cell) -> Option<Vec<u32>> {
     if cell.pipeline_parallel > layers {
         return None;
     }
-    even_partition(
-        instance.job.framework.partition,
-        layers,
-        cell.pipeline_parallel,
-    )
-    .filter(|cut| cut.iter().all(|&count| count >= cell.virtual_stages))
+    let cut = if cell.virtual_stages > 1 {
+        interleaved_partition(layers, cell.pipeline_parallel, cell.virtual_stages)
+    } else {
+        even_partition(
+            instance.job.framework.partition,
+            layers,
+            cell.pipeline_parallel,
+        )
+    };
+    cut.filter(|cut| cut.iter().all(|&count| count >= cell.virtual_stages))
 }
 
 /// The candidate's layout: the framework's own cut, every layer checkpointed alike.

@@ -175,12 +175,16 @@ fn axis_rows(instance: &Instance) -> Vec<Row> {
         1,
     ));
     if job.framework.fused_rmsnorm == FusedRmsNorm::ExcludesCheckpointing {
-        let (fused, none) = (RmsNormKernel::Fused as u32, Checkpointing::None as u32);
+        let (with_kernel, plain) = (RmsNormKernel::Fused as u32, Checkpointing::None as u32);
         rows.push(at_most(
             Rule::RmsNormKernelExcludesCheckpointing,
             pair(
-                terms(instance, Axis::RmsNormKernel, |code| on(code == fused)),
-                terms(instance, Axis::Checkpointing, |code| on(code != none)),
+                terms(
+                    instance,
+                    Axis::RmsNormKernel,
+                    |code| on(code == with_kernel),
+                ),
+                terms(instance, Axis::Checkpointing, |code| on(code != plain)),
             ),
             1,
         ));

@@ -7,10 +7,13 @@ pub mod encode;
 mod infeasibility;
 pub mod layout_choice;
 pub mod quantise;
+pub mod staged;
+pub mod staged_cells;
 
 use std::time::Duration;
 
 use formulations::layout_choice::LayoutChoiceError;
+use formulations::staged::StagedError;
 
 use crate::cost_model::{self, CellCosts};
 use crate::feasibility;
@@ -34,7 +37,7 @@ pub struct PlanOptions {
 impl Default for PlanOptions {
     fn default() -> Self {
         Self {
-            formulation: Formulation::LayoutChoice,
+            formulation: Formulation::Staged,
             pruning: Pruning::ByBounds,
             time_limit: None,
             alternatives: 3,
@@ -57,6 +60,9 @@ pub enum PlanError {
     /// The solver failed.
     #[error("the program `layout choice` gave no answer")]
     LayoutChoice(#[from] LayoutChoiceError),
+    /// The solver failed.
+    #[error("the program `staged` gave no answer")]
+    Staged(#[from] StagedError),
     /// The answer does not stand up to the cost model or the rules.
     #[error("the answer fails its verification: {cause}; please report this instance")]
     Verification {
@@ -71,7 +77,10 @@ pub enum PlanError {
 ///
 /// When the solver fails, or its answer fails the verification.
 pub fn plan(instance: &Instance, options: &PlanOptions) -> Result<Outcome, PlanError> {
-    layout_choice::plan(instance, options)
+    match options.formulation {
+        Formulation::LayoutChoice => layout_choice::plan(instance, options),
+        Formulation::Staged => staged::plan(instance, options),
+    }
 }
 
 /// The layout with its prediction.

@@ -145,7 +145,8 @@ impl CellUnits {
             delta_weight: STEPS,
             constant: STEPS * quantum.round(costs.step_overhead),
             layer_time: time(costs.layer.total()),
-            recompute_time: costs.recompute.map(time),
+            // Recomputing is never free: rounding to nothing would make it a tie.
+            recompute_time: costs.recompute.map(|extra| time(extra).max(1)),
             layer_delta: quantum.round(reduction * costs.layer_parameters),
             layer_memory: up(Bytes::new(costs.layer_parameters * state)),
             activations: share(costs.layer_memory.activations),

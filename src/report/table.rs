@@ -227,12 +227,13 @@ fn proof_note(proof: &Proof, has_plan: bool) -> String {
     } else {
         String::new()
     };
-    let before = match proof.applied_before.as_slice() {
-        [] => String::new(),
-        rules if rules.len() <= 3 => {
-            format!("; applied before the program: {}", rules.join(", "))
-        }
-        rules => format!("; {} rules applied before the program", rules.len()),
+    let before = if proof.applied_before.is_empty() {
+        String::new()
+    } else {
+        format!(
+            "; {} rules on discrete choices applied before that",
+            proof.applied_before.len()
+        )
     };
     wrap(
         &format!(

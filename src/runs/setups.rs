@@ -95,7 +95,10 @@ impl RunSetups {
 }
 
 fn cluster_of_gpu(gpu: &str) -> Option<Cluster> {
-    let preset = match [CALIBRATED, UNSTATED_MEMORY].into_iter().find(|(name, _)| *name == gpu) {
+    let preset = match [CALIBRATED, UNSTATED_MEMORY]
+        .into_iter()
+        .find(|(name, _)| *name == gpu)
+    {
         Some((_, preset)) => preset,
         None => catalog::data_sheet_cluster(gpu)?,
     };

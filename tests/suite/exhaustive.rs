@@ -14,7 +14,11 @@ use proptest::prelude::*;
 use crate::support::{instances, random_instance};
 
 fn options(pruning: Pruning) -> PlanOptions {
-    PlanOptions { formulation: Formulation::LayoutChoice, pruning, ..PlanOptions::default() }
+    PlanOptions {
+        formulation: Formulation::LayoutChoice,
+        pruning,
+        ..PlanOptions::default()
+    }
 }
 
 fn plan(instance: &Instance, pruning: Pruning) -> Outcome {
@@ -36,13 +40,18 @@ fn visit(
     best: &mut Option<Evaluated>,
 ) {
     let Some(&axis) = Axis::ALL.get(depth) else {
-        let Some(layout) = layout(instance, &Candidate::from_codes(codes)) else { return };
+        let Some(layout) = layout(instance, &Candidate::from_codes(codes)) else {
+            return;
+        };
         if !feasibility::check(instance, &layout).is_empty() {
             return;
         }
         let costs = CellCosts::new(&instance.job, &layout.cell);
         let prediction = cost_model::evaluate(&instance.job, &costs, &layout.stages);
-        if best.as_ref().is_none_or(|best| prediction.mfu > best.prediction.mfu) {
+        if best
+            .as_ref()
+            .is_none_or(|best| prediction.mfu > best.prediction.mfu)
+        {
             *best = Some(Evaluated { layout, prediction });
         }
         return;
@@ -59,17 +68,26 @@ fn layout(instance: &Instance, candidate: &Candidate) -> Option<Layout> {
     if stages > job.transformer.layers || candidate.cell.gpus() != u64::from(job.cluster.gpus) {
         return None;
     }
-    let cut =
-        cost_model::pipeline::even_partition(job.framework.partition, job.transformer.layers, stages)?;
+    let cut = cost_model::pipeline::even_partition(
+        job.framework.partition,
+        job.transformer.layers,
+        stages,
+    )?;
     let mode = candidate.checkpointing.recompute();
     let stages = cut.into_iter().map(|layers| {
-        let mut stage = Stage { layers, recomputed: [0; 3] };
+        let mut stage = Stage {
+            layers,
+            recomputed: [0; 3],
+        };
         if let Some(mode) = mode {
             stage.recomputed[mode as usize] = layers;
         }
         stage
     });
-    Some(Layout { cell: candidate.cell, stages: stages.collect() })
+    Some(Layout {
+        cell: candidate.cell,
+        stages: stages.collect(),
+    })
 }
 
 /// Rounding to whole quanta may exchange layouts that differ by less than this.
@@ -90,7 +108,10 @@ fn agrees_with_brute_force(instance: &Instance) {
 
 /// Pruned program, whole program and oracle give the same layout, bound and neighbours.
 fn agree_to_the_last_digit(instance: &Instance) {
-    let (pruned, whole) = (plan(instance, Pruning::ByBounds), plan(instance, Pruning::None));
+    let (pruned, whole) = (
+        plan(instance, Pruning::ByBounds),
+        plan(instance, Pruning::None),
+    );
     let table = CostTable::new(instance);
     let everything: Vec<usize> = (0..table.entries.len()).collect();
     let data = encode::data(&table, &everything);
@@ -104,9 +125,14 @@ fn agree_to_the_last_digit(instance: &Instance) {
             assert_eq!(pruned.choice, whole.choice, "{}", instance.name);
             assert_eq!(pruned.alternatives, whole.alternatives, "{}", instance.name);
             assert_eq!(pruned.safer, whole.safer, "{}", instance.name);
-            assert_eq!(pruned.proof.bound_mfu, whole.proof.bound_mfu, "{}", instance.name);
-            let (selected, _) =
-                table.exact(&table.entries[oracle.item]).expect("the oracle's item has a cost");
+            assert_eq!(
+                pruned.proof.bound_mfu, whole.proof.bound_mfu,
+                "{}",
+                instance.name
+            );
+            let (selected, _) = table
+                .exact(&table.entries[oracle.item])
+                .expect("the oracle's item has a cost");
             assert_eq!(pruned.choice.layout, selected, "{}", instance.name);
             let claimed = planner::quantise::utilisation(oracle.profit);
             assert_eq!(pruned.proof.bound_mfu, claimed, "{}", instance.name);
@@ -129,7 +155,9 @@ fn instances_agree_with_brute_force() {
 
 #[test]
 fn instances_agree_to_the_last_digit() {
-    instances().filter(is_small).for_each(|instance| agree_to_the_last_digit(&instance));
+    instances()
+        .filter(is_small)
+        .for_each(|instance| agree_to_the_last_digit(&instance));
 }
 
 #[test]
@@ -141,8 +169,17 @@ fn rows_of_the_program_say_what_the_rules_say() {
         for (item, entry) in table.entries.iter().enumerate() {
             let structural = program::violated_rules(&data, item)
                 .iter()
-                .any(|violation| !data.rules[violation.rule].name.starts_with("memory_capacity"));
-            assert_eq!(structural, !entry.broken.is_empty(), "{}: {entry:?}", instance.name);
+                .any(|violation| {
+                    !data.rules[violation.rule]
+                        .name
+                        .starts_with("memory_capacity")
+                });
+            assert_eq!(
+                structural,
+                !entry.broken.is_empty(),
+                "{}: {entry:?}",
+                instance.name
+            );
         }
     }
 }

@@ -1,2 +1,5 @@
 //! One test binary: each links HiGHS statically.
+mod exhaustive;
 mod instance_files;
+mod properties;
+mod support;

@@ -15,7 +15,9 @@ fn plan(instance: &Instance) -> Outcome {
 }
 
 fn mfu(instance: &Instance) -> Mfu {
-    plan(instance).plan().map_or(Mfu::ZERO, |plan| plan.choice.prediction.mfu)
+    plan(instance)
+        .plan()
+        .map_or(Mfu::ZERO, |plan| plan.choice.prediction.mfu)
 }
 
 /// The cost model's MFU and the program's differ by rounding.

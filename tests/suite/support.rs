@@ -15,7 +15,10 @@ pub(crate) fn instance_files() -> Vec<PathBuf> {
     let folder = std::fs::read_dir(project("instances")).expect("the project has instances");
     let mut files: Vec<PathBuf> = folder
         .map(|entry| entry.expect("readable").path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
+        .filter(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "toml")
+        })
         .collect();
     files.sort();
     files
@@ -51,7 +54,12 @@ fn text(
 ) -> Instance {
     let heads = [8, 12, 20, 52][heads];
     let hidden = heads * 64 * width;
-    let framework = ["aleph-alpha-scaling", "megatron-lm", "nanotron", "deepspeed"][framework];
+    let framework = [
+        "aleph-alpha-scaling",
+        "megatron-lm",
+        "nanotron",
+        "deepspeed",
+    ][framework];
     let text = format!(
         r#"
 [model]

@@ -1,0 +1,270 @@
+//! Plans with the program `staged`: the combination, the layers of every stage and how many of them
+//! are checkpointed, together.
+
+use formulations::solve::{Outcome as Solved, SolverOptions, Statistics};
+use formulations::staged::bounds::{balance_bound, bottleneck_bound};
+use formulations::staged::{self as program, Data, Plan as ProgramPlan};
+
+use crate::instance::Instance;
+use crate::layout::{Layout, Stage};
+use crate::plan::{Formulation, Outcome, Plan, Proof};
+use crate::quantity::Mfu;
+
+use super::cost_table::CostTable;
+use super::layout_choice::{NEGLIGIBLE_RISK, SOLVER};
+use super::staged_cells::{Choice, Variant, choices, quick_objective, relaxed, variants};
+use super::{PlanError, PlanOptions, Pruning, infeasibility, quantise, verify};
+
+/// What is proven of a choice before the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChoiceBound {
+    /// No distribution of the layers fits.
+    Infeasible,
+    /// It takes at least so many units of time, which is more than a known plan.
+    Pruned(i64),
+    /// It may be the best.
+    Open(i64),
+}
+
+/// The choices of a table, screened.
+#[derive(Debug)]
+pub struct Screening {
+    /// The choices.
+    pub choices: Vec<Choice>,
+    /// What is proven of each.
+    pub bounds: Vec<ChoiceBound>,
+}
+
+/// Bounds every choice. Those that may be among the `count` best stay open.
+///
+/// Choices are visited in order of the first bound (perfect balance, no recomputation). The second
+/// bound and a quick plan are computed only for those that the plans known so far leave open.
+#[must_use]
+pub fn screen(table: &CostTable, count: usize, pruning: Pruning) -> Screening {
+    let layers = i64::from(table.instance.job.transformer.layers);
+    let choices = choices(table);
+    let first: Vec<i64> = choices
+        .iter()
+        .map(|choice| balance_bound(&relaxed(table, choice).cell, layers))
+        .collect();
+    let mut order: Vec<usize> = (0..choices.len()).collect();
+    order.sort_by_key(|&index| (first[index], index));
+    let mut bounds: Vec<ChoiceBound> = first.into_iter().map(ChoiceBound::Pruned).collect();
+    let mut known: Vec<i64> = Vec::new();
+    let limit = |known: &[i64]| known.get(count - 1).copied().unwrap_or(i64::MAX);
+    for index in order {
+        let ChoiceBound::Pruned(bound) = bounds[index] else {
+            continue;
+        };
+        if pruning == Pruning::ByBounds && bound > limit(&known) {
+            break;
+        }
+        let Some(bound) = bottleneck_bound(&relaxed(table, &choices[index]).cell, layers) else {
+            bounds[index] = ChoiceBound::Infeasible;
+            continue;
+        };
+        bounds[index] = ChoiceBound::Open(bound);
+        if bound <= limit(&known)
+            && let Some(objective) = quick_objective(table, &choices[index])
+        {
+            let place = known.partition_point(|&other| other <= objective);
+            known.insert(place, objective);
+            known.truncate(count);
+        }
+    }
+    if pruning == Pruning::ByBounds {
+        for bound in &mut bounds {
+            match *bound {
+                ChoiceBound::Open(value) if value > limit(&known) => {
+                    *bound = ChoiceBound::Pruned(value);
+                }
+                _ => {}
+            }
+        }
+    }
+    Screening { choices, bounds }
+}
+
+/// The program over the open choices.
+#[derive(Debug)]
+pub struct Encoded {
+    /// Data of the program.
+    pub data: Data,
+    /// The choice and variant of each cell of the program.
+    variants: Vec<(usize, Variant)>,
+}
+
+/// Encodes the open choices with the variants that the framework's rules allow.
+#[must_use]
+pub fn encode(table: &CostTable, screening: &Screening) -> Encoded {
+    let open = screening
+        .bounds
+        .iter()
+        .enumerate()
+        .filter(|(_, bound)| matches!(bound, ChoiceBound::Open(_)))
+        .map(|(index, _)| index);
+    let variants: Vec<(usize, Variant)> = open
+        .flat_map(|index| {
+            let of_choice = variants(table, &screening.choices[index]);
+            of_choice.into_iter().map(move |variant| (index, variant))
+        })
+        .collect();
+    let data = Data {
+        layers: i64::from(table.instance.job.transformer.layers),
+        cells: variants
+            .iter()
+            .map(|(_, variant)| variant.cell.clone())
+            .collect(),
+        side_rows: Vec::new(),
+    };
+    Encoded { data, variants }
+}
+
+impl Encoded {
+    /// The layout of a plan of the program.
+    fn layout(&self, screening: &Screening, plan: &ProgramPlan) -> Layout {
+        let (choice, variant) = &self.variants[plan.cell];
+        let stages = plan
+            .layers
+            .iter()
+            .zip(&plan.recomputed)
+            .map(|(&layers, counts)| {
+                let mut recomputed = [0; 3];
+                for (&mode, &count) in variant.modes.iter().zip(counts) {
+                    recomputed[mode as usize] = count as u32;
+                }
+                Stage {
+                    layers: layers as u32,
+                    recomputed,
+                }
+            });
+        Layout {
+            cell: screening.choices[*choice].cell,
+            stages: stages.collect(),
+        }
+    }
+
+    /// The best plans of `count` distinct choices.
+    fn top(&self, count: usize, options: &SolverOptions) -> Result<Vec<ProgramPlan>, PlanError> {
+        let class = |cell: usize| self.variants[cell].0;
+        let outcome = program::top(&self.data, count, class, options)?;
+        Ok(outcome.solution().cloned().unwrap_or_default())
+    }
+}
+
+/// Finds the best layout of the instance over all cuts and checkpointings that the framework takes.
+///
+/// # Errors
+///
+/// When the solver fails, or its answer fails the verification.
+pub fn plan(instance: &Instance, options: &PlanOptions) -> Result<Outcome, PlanError> {
+    let table = CostTable::new(instance);
+    let screening = screen(&table, options.alternatives + 1, options.pruning);
+    let encoded = encode(&table, &screening);
+    let solver = SolverOptions {
+        time_limit: options.time_limit,
+        ..SolverOptions::default()
+    };
+    let report = program::solve(&encoded.data, &solver)?;
+    let proof = proof(&table, &screening, report.outcome.statistics());
+    let finish = |best: &ProgramPlan, bound: i64| -> Result<Plan, PlanError> {
+        let claimed = |units: i64| table.quantum.parts_per_billion(&instance.job, units);
+        let decoded = |plan: &ProgramPlan| {
+            verify(
+                instance,
+                encoded.layout(&screening, plan),
+                claimed(plan.objective),
+            )
+        };
+        let choice = decoded(best)?;
+        let class = encoded.variants[best.cell].0;
+        let others = encoded.top(options.alternatives + 1, &solver)?;
+        let others = others
+            .iter()
+            .filter(|plan| encoded.variants[plan.cell].0 != class);
+        let alternatives = others
+            .take(options.alternatives)
+            .map(decoded)
+            .collect::<Result<_, _>>()?;
+        let safer = safer(instance, choice.prediction.oom_probability, options)?;
+        let proof = Proof {
+            bound_mfu: quantise::utilisation(claimed(bound)),
+            gap: (best.objective - bound) as f64 / bound.max(1) as f64,
+            ..proof.clone()
+        };
+        Ok(Plan {
+            choice,
+            alternatives,
+            safer,
+            proof,
+        })
+    };
+    Ok(match &report.outcome {
+        Solved::Optimal { solution, .. } => Outcome::Optimal(finish(solution, solution.objective)?),
+        Solved::Feasible {
+            solution, bound, ..
+        } => Outcome::Feasible(finish(solution, bound.floor() as i64)?),
+        Solved::Infeasible { .. } => Outcome::Infeasible(infeasibility::explain(&table, proof)),
+        Solved::Unknown { .. } => Outcome::Unknown(proof),
+    })
+}
+
+fn proof(table: &CostTable, screening: &Screening, _statistics: Statistics) -> Proof {
+    let count = |wanted: fn(&ChoiceBound) -> bool| {
+        screening
+            .bounds
+            .iter()
+            .filter(|bound| wanted(bound))
+            .count() as u64
+    };
+    let broken = table
+        .entries
+        .iter()
+        .filter(|entry| !entry.broken.is_empty())
+        .count() as u64;
+    let infeasible = count(|bound| matches!(bound, ChoiceBound::Infeasible));
+    Proof {
+        formulation: Formulation::Staged,
+        bound_mfu: Mfu::ZERO,
+        gap: 0.0,
+        cells: screening.choices.len() as u64 + broken,
+        cells_infeasible: infeasible + broken,
+        cells_pruned: count(|bound| matches!(bound, ChoiceBound::Pruned(_))),
+        cells_solved: count(|bound| matches!(bound, ChoiceBound::Open(_))),
+        applied_before: table
+            .applied_before
+            .iter()
+            .map(|rule| rule.as_str())
+            .collect(),
+        solver: SOLVER.to_owned(),
+    }
+}
+
+/// The best layout with at most half of `risk`.
+fn safer(
+    instance: &Instance,
+    risk: f64,
+    options: &PlanOptions,
+) -> Result<Option<crate::plan::Evaluated>, PlanError> {
+    if risk < NEGLIGIBLE_RISK {
+        return Ok(None);
+    }
+    let cautious = Instance {
+        max_oom_risk: risk / 2.0,
+        ..instance.clone()
+    };
+    let table = CostTable::new(&cautious);
+    let screening = screen(&table, 1, Pruning::ByBounds);
+    let encoded = encode(&table, &screening);
+    let solver = SolverOptions {
+        time_limit: options.time_limit,
+        ..SolverOptions::default()
+    };
+    let Some(best) = encoded.top(1, &solver)?.pop() else {
+        return Ok(None);
+    };
+    let claimed = table
+        .quantum
+        .parts_per_billion(&cautious.job, best.objective);
+    verify(&cautious, encoded.layout(&screening, &best), claimed).map(Some)
+}
