@@ -178,7 +178,7 @@ pub fn csv(rows: &[BatchRow]) -> String {
     )
 }
 
-/// The first line of [`csv`].
+/// The first line of [`csv()`].
 pub const CSV_HEADER: &str =
     "instance,digest,status,layout,mfu,step_time_s,peak_memory_gib,oom_probability,error\n";
 
@@ -209,7 +209,7 @@ pub fn read_json_lines(text: &str) -> Vec<BatchRow> {
         .collect()
 }
 
-/// The finished rows of an earlier [`csv`] output, up to the first record that is no row: an
+/// The finished rows of an earlier [`csv()`] output, up to the first record that is no row: an
 /// interrupted run may have left half a line.
 #[must_use]
 pub fn read_csv(text: &str) -> Vec<BatchRow> {

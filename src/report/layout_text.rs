@@ -33,7 +33,7 @@ pub fn candidate_line(candidate: &Candidate) -> String {
     parts.join(", ")
 }
 
-/// What of `other` differs from `choice`, in the words of [`line`].
+/// What of `other` differs from `choice`, in the words of [`line()`].
 #[must_use]
 pub fn difference(choice: &Layout, other: &Layout) -> String {
     let (ours, theirs) = (&choice.cell, &other.cell);

@@ -188,7 +188,11 @@ fn alternatives(plan: &Plan) -> String {
                 prediction.mfu,
                 mfu_distance(choice.prediction.mfu, prediction.mfu)
             ),
-            format!("{} ({change:+.1})", gib(peak)),
+            if change.abs() < 0.05 {
+                gib(peak)
+            } else {
+                format!("{} ({change:+.1})", gib(peak))
+            },
             risk(prediction.oom_probability),
         ]);
     }
@@ -233,8 +237,8 @@ fn proof_note(proof: &Proof, has_plan: bool) -> String {
     };
     wrap(
         &format!(
-            "Proof: {bound}{} combinations = {} that break a rule + {} excluded by a bound + {} \
-             decided by {} ({}){before}.",
+            "Proof: {bound}of {} combinations, {} break a rule, {} are excluded by a bound, {} \
+             are in the program {} ({}){before}.",
             grouped(proof.cells),
             grouped(proof.cells_infeasible),
             grouped(proof.cells_pruned),

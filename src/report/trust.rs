@@ -9,17 +9,13 @@ pub(crate) fn sentence(calibration: &Calibration, mfu: Mfu) -> String {
     let error = calibration.time_error;
     let source = &calibration.source;
     let origin = match calibration.kind {
-        CalibrationKind::Measured => {
-            format!("the cluster's speeds are fitted to measured runs ({source})")
-        }
-        CalibrationKind::DataSheet => format!(
-            "the cluster's speeds come from data sheets and the efficiencies of a similar \
-             cluster, not from runs on it ({source})"
-        ),
+        CalibrationKind::Measured => "calibrated cluster",
+        CalibrationKind::DataSheet => "cluster not calibrated",
     };
     let (low, high) = (mfu / (1.0 + error), mfu / (1.0 - error).max(0.5));
     format!(
-        "{origin}; a predicted step time is typically off by {}: expect {low} to {high} MFU",
+        "{origin} ({source}); a predicted step time is typically off by {}: expect {low} to \
+         {high} MFU",
         percent(error)
     )
 }

@@ -16,13 +16,14 @@ pub(super) struct ProofDocument {
     bound_mfu: Option<f64>,
     /// Relative distance between the plan and the bound, 0 when optimal; null without a plan.
     gap: Option<f64>,
-    /// Combinations of the space: the sum of the next three.
+    /// Combinations of the space.
     cells: u64,
     /// Combinations that break a rule.
     cells_infeasible: u64,
     /// Combinations that a bound excludes.
     cells_pruned: u64,
-    /// Combinations that the program decides among.
+    /// Combinations that are columns of the program; they may break a rule, which is then one of
+    /// its rows.
     cells_solved: u64,
     /// Rules that were applied before the program was built, because the space is too large to
     /// carry their violators as columns.
