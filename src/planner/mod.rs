@@ -4,6 +4,7 @@ pub mod best_first;
 pub mod candidates;
 pub mod cost_table;
 pub mod encode;
+pub mod given_layouts;
 mod infeasibility;
 pub mod layout_choice;
 pub mod quantise;
