@@ -7,6 +7,7 @@ use super::model::at_most;
 use super::reader::{Field, Value};
 use super::values::OneOf;
 use super::{Instance, cluster, framework, model};
+use crate::axis::Axis;
 use crate::cluster::Accelerator;
 use crate::job::Job;
 use crate::layout_space::LayoutSpace;
@@ -32,8 +33,13 @@ pub(crate) fn check(
     let instance = job.zip(max_oom_risk).map(|(job, max_oom_risk)| {
         let search = file.search.or_everything();
         let mut space = LayoutSpace::everything_legal(&job);
+        let listed = |wanted| search.values.iter().any(|(axis, _)| *axis == wanted);
+        let open = !listed(Axis::Checkpointing);
         for (axis, codes) in search.values {
             space.restrict(axis, codes);
+        }
+        if open {
+            space.open_attention_core();
         }
         space.forbidden = search.forbidden;
         Instance {

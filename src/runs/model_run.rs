@@ -260,7 +260,10 @@ fn cell(run: &Run, framework: &Framework) -> Result<Cell, Skip> {
         named => Sharding::parse(named)
             .ok_or_else(|| Skip(format!("sharding {named} is not modelled")))?,
     };
-    let split = run.sequence_parallel == Some(true) && tensor_parallel > 1;
+    let split = run
+        .sequence_parallel
+        .unwrap_or(framework.usual_sequence_parallel == SequenceParallel::On)
+        && tensor_parallel > 1;
     Ok(Cell {
         tensor_parallel,
         pipeline_parallel: stated(run.pipeline_parallel, "pipeline-parallel degree")?,
