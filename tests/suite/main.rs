@@ -1,5 +1,7 @@
 //! One test binary: each links HiGHS statically.
+mod cli;
 mod exhaustive;
 mod instance_files;
+mod instances;
 mod properties;
 mod support;
