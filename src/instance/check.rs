@@ -9,6 +9,7 @@ use super::values::OneOf;
 use super::{Instance, cluster, framework, model};
 use crate::axis::Axis;
 use crate::cluster::Accelerator;
+use crate::cost_model::flops::FlopConvention;
 use crate::job::Job;
 use crate::layout_space::LayoutSpace;
 use crate::workload::{Optimizer, Precision, Workload};
@@ -161,6 +162,10 @@ fn workload(
         global_batch: global_batch?.0,
         precision,
         optimizer: section.optimizer.or_default(OneOf(Optimizer::Adam))?.0,
+        mfu_convention: section
+            .mfu_convention
+            .or_default(OneOf(FlopConvention::Paper))?
+            .0,
     })
 }
 

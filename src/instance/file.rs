@@ -10,6 +10,7 @@ use super::reader::{Field, Section, Value, check_keys, section, table_of};
 use super::search::SearchSection;
 use super::values::{Count, Number, OneOf, Quantity, Signed};
 use crate::cluster::CalibrationKind;
+use crate::cost_model::flops::FlopConvention;
 use crate::framework::{CheckpointRule, FusedRmsNorm, Logits, OptimizerWork, Partition};
 use crate::layout::{AttentionKernel, SequenceParallel};
 use crate::quantity::{Bytes, BytesPerSecond, FlopsPerSecond, Seconds};
@@ -292,6 +293,8 @@ section! {
         precision: OneOf<Precision>,
         /// What is kept for every parameter; default: adam.
         optimizer: OneOf<Optimizer>,
+        /// Which arithmetic the MFU counts; default: paper.
+        mfu_convention: OneOf<FlopConvention>,
     }
     reserved {
         "offload": "offload of optimizer states or activations to the host",

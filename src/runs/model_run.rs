@@ -1,6 +1,7 @@
 //! What the cost model says of a measured run.
 
 use crate::cluster::Cluster;
+use crate::cost_model::flops::FlopConvention;
 use crate::cost_model::pipeline::even_partition;
 use crate::cost_model::prediction::Prediction;
 use crate::cost_model::{self, CellCosts};
@@ -184,6 +185,7 @@ fn workload(run: &Run) -> Result<Workload, Skip> {
         global_batch: stated(run.global_batch, "global batch")?,
         precision,
         optimizer: Optimizer::Adam,
+        mfu_convention: FlopConvention::Paper,
     })
 }
 
