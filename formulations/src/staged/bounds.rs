@@ -7,7 +7,7 @@
 //! 2. [`bottleneck_bound`]: `tau* = min {v : sum_s max {n : T_s(n) <= v} >= L}`, found by giving each
 //!    layer to the stage that is least slow with it, which is exact since `T_s` does not decrease;
 //!    and the least extra time that any distribution needs, layers and recomputation in fractions.
-//! 3. the same with the exact tables and windows of [`tables`](super::tables).
+//! 3. the same with exact tables of every stage within the windows that the best known plan leaves.
 //!
 //! Each gives `a tau + b (L t + E + extra) + w delta + constant`.
 

@@ -196,7 +196,7 @@ impl StageIndex {
 }
 
 /// Sums within a cell stay below this, so that no arithmetic overflows and doubles are exact.
-const LARGEST: i128 = 1 << 50;
+const LARGEST: i128 = 1 << 48;
 
 /// Checks what the program takes for granted.
 pub(super) fn check(data: &Data) -> Result<(), StagedError> {
