@@ -4,4 +4,5 @@ mod exhaustive;
 mod instance_files;
 mod instances;
 mod properties;
+mod readme;
 mod support;
