@@ -196,7 +196,7 @@ impl StageIndex {
 }
 
 /// Sums within a cell stay below this, so that no arithmetic overflows and doubles are exact.
-const LARGEST: i128 = 1 << 48;
+const LARGEST: f64 = (1_i64 << 48) as f64;
 
 /// Checks what the program takes for granted.
 pub(super) fn check(data: &Data) -> Result<(), StagedError> {
@@ -256,40 +256,50 @@ fn flaw(cell: &Cell, layers: i64) -> Option<&'static str> {
         }
         _ => {}
     }
-    if cell
-        .stages
-        .iter()
-        .any(|stage| stage.in_flight < 0 || stage.lower_layers < 0)
-    {
-        return Some("a stage has negative units in flight or fewest layers");
+    let mut most = Stage {
+        extra_time: 0,
+        extra_delta: 0,
+        fixed_memory: 0,
+        in_flight: 0,
+        lower_layers: 0,
+        upper_layers: 0,
+    };
+    for stage in &cell.stages {
+        if stage.in_flight < 0 || stage.lower_layers < 0 {
+            return Some("a stage has negative units in flight or fewest layers");
+        }
+        most.extra_time = most.extra_time.max(stage.extra_time.saturating_abs());
+        most.extra_delta = most.extra_delta.max(stage.extra_delta.saturating_abs());
+        most.fixed_memory = most.fixed_memory.max(stage.fixed_memory.saturating_abs());
+        most.in_flight = most.in_flight.max(stage.in_flight);
+        most.lower_layers = most.lower_layers.max(stage.lower_layers);
     }
-    (largest(cell, layers) >= LARGEST).then_some("numbers too large; take coarser units")
+    (largest(cell, &most, layers) >= LARGEST).then_some("numbers too large; take coarser units")
 }
 
-/// An upper limit of every sum that is formed within the cell.
-fn largest(cell: &Cell, layers: i64) -> i128 {
-    let most = |of: fn(&Stage) -> i64| {
-        let values = cell.stages.iter().map(|stage| i128::from(of(stage)).abs());
-        values.max().unwrap_or(0)
-    };
+/// About the largest sum that is formed within the cell, in doubles, which do not overflow.
+fn largest(cell: &Cell, most: &Stage, layers: i64) -> f64 {
     let mode = |of: fn(&RecomputeMode) -> i64| {
-        let values = cell.modes.iter().map(|mode| i128::from(of(mode)));
-        values.max().unwrap_or(0)
+        let values = cell.modes.iter().map(of);
+        values.max().unwrap_or(0) as f64
     };
-    let (layers, stages) = (i128::from(layers) + 1, cell.stages.len() as i128);
+    let layers = layers.max(most.lower_layers) as f64 + 1.0;
+    let stages = cell.stages.len() as f64;
     let (layer, weights) = (&cell.layer, &cell.weights);
-    let activation = i128::from(layer.activation) + mode(|mode| mode.activation);
-    let memory = layers * (i128::from(layer.memory) + most(|stage| stage.in_flight) * activation)
+    let activation = layer.activation as f64 + mode(|mode| mode.activation);
+    let memory = layers * (layer.memory as f64 + most.in_flight as f64 * activation)
         + mode(|mode| mode.workspace)
-        + most(|stage| stage.fixed_memory)
-        + i128::from(cell.capacity).abs();
-    let time = layers * (i128::from(layer.time) + mode(|mode| mode.extra_time))
-        + most(|stage| stage.extra_time) * stages;
-    let delta = layers * i128::from(layer.delta) + most(|stage| stage.extra_delta);
-    let objective = i128::from(weights.slowest + weights.total) * time
-        + i128::from(weights.delta) * delta
-        + i128::from(cell.constant).abs();
-    memory.max(objective)
+        + most.fixed_memory as f64
+        + (cell.capacity as f64).abs();
+    let time = layers * (layer.time as f64 + mode(|mode| mode.extra_time))
+        + most.extra_time as f64 * stages;
+    let delta = layers * layer.delta as f64 + most.extra_delta as f64 * stages;
+    let objective = (weights.slowest as f64 + weights.total as f64) * time
+        + weights.delta as f64 * delta
+        + (cell.constant as f64).abs();
+    (memory * stages)
+        .max(objective)
+        .max(layers * stages * stages)
 }
 
 fn row_flaw(row: &SideRow, data: &Data) -> Option<&'static str> {
