@@ -5,4 +5,5 @@ mod instance_files;
 mod instances;
 mod properties;
 mod readme;
+mod staged;
 mod support;
