@@ -68,7 +68,12 @@ impl LayoutSpace {
             ],
             Axis::AttentionKernel => vec![AttentionKernel::Flash2 as u32],
             Axis::RmsNormKernel => vec![RmsNormKernel::Fused as u32],
-            Axis::Checkpointing => (0..Checkpointing::ALL.len() as u32).collect(),
+            // Flash attention recomputes its core anyway: that mode is of use to other kernels only.
+            Axis::Checkpointing => vec![
+                Checkpointing::None as u32,
+                Checkpointing::Full as u32,
+                Checkpointing::FeedForward as u32,
+            ],
             Axis::Schedule => vec![Schedule::OneForwardOneBackward as u32],
         });
         Self {
@@ -82,6 +87,20 @@ impl LayoutSpace {
         codes.sort_unstable();
         codes.dedup();
         self.values[axis as usize] = codes;
+    }
+
+    /// Adds recomputation of the attention core where a kernel is listed that gains by it.
+    pub fn open_attention_core(&mut self) {
+        let kernels = self.values(Axis::AttentionKernel);
+        let gains = kernels
+            .iter()
+            .any(|&code| !AttentionKernel::ALL[code as usize].is_flash());
+        let mode = Checkpointing::AttentionCore as u32;
+        let mut codes = self.values(Axis::Checkpointing).to_vec();
+        if gains && !codes.contains(&mode) {
+            codes.push(mode);
+            self.restrict(Axis::Checkpointing, codes);
+        }
     }
 
     /// The codes that may be tried on `axis`, ascending.

@@ -2,6 +2,7 @@
 
 use crate::catalog;
 use crate::cluster::{Calibration, CalibrationKind, Cluster, MemoryError};
+use crate::cost_model::flops::FlopConvention;
 use crate::cost_model::prediction::{MemoryUse, Prediction, StageMemory, StepTime};
 use crate::framework::Framework;
 use crate::instance::Instance;
@@ -242,6 +243,7 @@ fn instance(
             global_batch,
             precision: Precision::Bf16,
             optimizer: Optimizer::Adam,
+            mfu_convention: FlopConvention::Paper,
         },
     };
     Instance {

@@ -1,5 +1,9 @@
 //! One test binary: each links HiGHS statically.
+mod cli;
 mod exhaustive;
 mod instance_files;
+mod instances;
 mod properties;
+mod readme;
+mod staged;
 mod support;
