@@ -10,6 +10,7 @@ use parlayout::report::Colour;
 use parlayout::report::backtest::{self as report, BacktestReport, By};
 use parlayout::runs::{self, RunSetups, RunsFile};
 
+use super::instance_arguments::quoted;
 use super::{SOLVED, print, style};
 
 #[derive(Debug, Args)]
@@ -66,6 +67,34 @@ enum BacktestFormat {
     Markdown,
 }
 
+impl BacktestArguments {
+    /// The command as typed, but for where its output goes.
+    fn typed(&self) -> String {
+        let mut words = vec!["parlayout backtest".to_owned()];
+        words.extend(self.runs.iter().map(|path| quoted(&path.to_string_lossy())));
+        for (flag, value) in [
+            ("--cluster", &self.cluster),
+            ("--framework", &self.framework),
+        ] {
+            if let Some(value) = value {
+                words.push(format!("{flag} {}", quoted(value)));
+            }
+        }
+        if self.max_oom_risk != [DEFAULT_RISK] {
+            let risks: Vec<String> = self.max_oom_risk.iter().map(f64::to_string).collect();
+            words.push(format!("--max-oom-risk {}", risks.join(",")));
+        }
+        if let Some(by) = self.by.and_then(|by| by.to_possible_value()) {
+            words.push(format!("--by {}", by.get_name()));
+        }
+        words.push("--format markdown".to_owned());
+        words.join(" ")
+    }
+}
+
+/// Accepted probability of running out of memory unless another is given.
+const DEFAULT_RISK: f64 = 0.05;
+
 pub(crate) fn run(arguments: &BacktestArguments, colour: Colour) -> Result<u8> {
     for &risk in &arguments.max_oom_risk {
         if !(risk > 0.0 && risk < 1.0) {
@@ -115,9 +144,7 @@ fn show(arguments: &BacktestArguments, reports: &[BacktestReport], colour: Colou
         BacktestFormat::Json => report::json(reports),
         BacktestFormat::Csv => report::csv(reports),
         BacktestFormat::Table => joined(reports.iter().map(|it| report::text(it, &style))),
-        BacktestFormat::Markdown => {
-            joined(reports.iter().map(|it| report::markdown(it, "command")))
-        }
+        BacktestFormat::Markdown => report::markdown(reports, &arguments.typed()),
     })
 }
 

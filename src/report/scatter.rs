@@ -73,7 +73,7 @@ impl Scatter {
             escaped(&self.quantity)
         );
         frame(&mut svg, &axis, &self.quantity);
-        for point in &self.points {
+        for point in self.largest_series_first() {
             dot(&mut svg, &axis, point);
         }
         for (index, name) in self.series.iter().enumerate() {
@@ -82,6 +82,17 @@ impl Scatter {
         }
         svg.push_str("</svg>\n");
         svg
+    }
+
+    /// The points in the order of drawing: small series are not to disappear under large ones.
+    fn largest_series_first(&self) -> Vec<&Point> {
+        let mut sizes = vec![0_usize; self.series.len()];
+        for point in &self.points {
+            sizes[point.series] += 1;
+        }
+        let mut points: Vec<&Point> = self.points.iter().collect();
+        points.sort_by_key(|point| (std::cmp::Reverse(sizes[point.series]), point.series));
+        points
     }
 }
 

@@ -3,6 +3,7 @@ mod cli;
 mod exhaustive;
 mod instance_files;
 mod instances;
+mod measured;
 mod properties;
 mod readme;
 mod staged;

@@ -60,11 +60,16 @@ pub fn text(report: &BacktestReport, style: &Style) -> String {
     text
 }
 
-/// The report as Markdown; `command` is what produced it.
+/// The reports as Markdown; `command` is what produced them.
 #[must_use]
-pub fn markdown(report: &BacktestReport, command: &str) -> String {
-    let mut text = format!("`{command}`\n\n{}\n", report.basis);
-    for section in sections::sections(report) {
+pub fn markdown(reports: &[BacktestReport], command: &str) -> String {
+    let texts = reports.iter().map(markdown_of);
+    format!("`{command}`\n\n{}", texts.collect::<Vec<_>>().join("\n"))
+}
+
+fn markdown_of(report: &BacktestReport) -> String {
+    let mut text = format!("{}\n", report.basis);
+    for section in sections::wide_sections(report) {
         text.push_str(&format!("\n**{}**\n\n", section.title));
         text.push_str(&tables::markdown(&section));
         for note in &section.notes {

@@ -21,6 +21,103 @@ pub(super) fn sections(report: &BacktestReport) -> Vec<Section> {
     sections
 }
 
+/// The report in few wide tables, where there is room for them.
+pub(super) fn wide_sections(report: &BacktestReport) -> Vec<Section> {
+    let mut sections = vec![summary(report)];
+    let tables = &report.backtest.reliability;
+    sections.extend(tables.iter().map(|(name, it)| reliability(name, it)));
+    let by_source = report.findings.iter();
+    sections.extend(by_source.map(|(source, it)| findings(source, it)));
+    sections
+}
+
+/// One row a scope with every score.
+fn summary(report: &BacktestReport) -> Section {
+    let mut header: Vec<String> = [
+        "runs of",
+        "verdicts",
+        "right %",
+        "false fits / OOMs",
+        "timed",
+        "MFU error %, mean",
+        "median",
+        "bias",
+        "rank in group",
+        "rank",
+        "peak error %, median",
+        "groups",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    for risk in &report.backtest.risks {
+        header.push(format!("pick at risk {risk}"));
+        header.extend(["top 3", "thumb", "random", "OOM / none fits"].map(str::to_owned));
+    }
+    let left_out: usize = report.skipped.iter().map(|(_, runs)| runs).sum();
+    let mut notes = vec![PICK_NOTE.to_owned()];
+    if left_out > 0 {
+        notes.push(format!(
+            "{left_out} runs left out: they cannot be modelled."
+        ));
+    }
+    Section {
+        title: "Scores".to_owned(),
+        header,
+        words: 1,
+        rows: Rows::new(report).with(|scores| Some(summary_row(scores))),
+        notes,
+        ..Section::default()
+    }
+}
+
+fn summary_row(scores: &Scores) -> Vec<String> {
+    let verdicts = &scores.verdicts;
+    let mut row = vec![
+        verdicts.runs.to_string(),
+        verdicts.share().map_or_else(missing, percent),
+        format!("{} / {}", verdicts.false_fits, verdicts.false_ooms),
+    ];
+    row.extend(scores.mfu.map_or_else(
+        || [(); 4].map(|()| missing()),
+        |errors| {
+            [
+                errors.runs.to_string(),
+                percent(errors.mean),
+                percent(errors.median),
+                signed_percent(errors.bias),
+            ]
+        },
+    ));
+    row.push(scores.rank_in_group.map_or_else(missing, share));
+    row.push(scores.rank.map_or_else(missing, share));
+    let peak = scores.peak.map(|errors| percent(errors.median));
+    row.push(peak.unwrap_or_else(missing));
+    let groups = scores.picks.iter().flatten().next();
+    row.push(groups.map_or_else(missing, |picks| picks.groups.to_string()));
+    for picks in &scores.picks {
+        row.extend(picks.map_or_else(
+            || [(); 5].map(|()| missing()),
+            |picks| {
+                [
+                    share(picks.solver),
+                    share(picks.top_three),
+                    share(picks.rule_of_thumb),
+                    share(picks.random),
+                    format!("{} / {}", picks.ran_out_of_memory, picks.nothing_fits),
+                ]
+            },
+        ));
+    }
+    row
+}
+
+/// What a pick is.
+const PICK_NOTE: &str = "Pick: measured MFU of the layout that the solver chooses among those of \
+    a group, over the best measured one, mean over groups of two layouts and more; 0 where the \
+    choice ran out of memory (OOM) or nothing is said to fit. Beside it the best of the solver's \
+    three best, and among the layouts said to fit the rule of thumb (no checkpointing, best \
+    kernels, least micro-batch, least TP x PP, least TP) and a random choice.";
+
 /// The scopes that have a row, the total last.
 struct Rows<'a>(Vec<(&'a str, &'a Scores)>);
 
@@ -55,7 +152,7 @@ impl<'a> Rows<'a> {
 fn verdicts(rows: &Rows) -> Section {
     Section {
         title: "Out-of-memory verdicts".to_owned(),
-        header: vec!["runs of", "runs", "right %", "false fits", "false OOMs"],
+        header: words(&["runs of", "runs", "right %", "false fits", "false OOMs"]),
         words: 1,
         rows: rows.with(|scores| {
             let verdicts = &scores.verdicts;
@@ -75,7 +172,7 @@ fn utilisation(rows: &Rows) -> Section {
     Section {
         title: "Predicted MFU: relative errors in %, and rank correlation with the measured"
             .to_owned(),
-        header: vec![
+        header: words(&[
             "runs of",
             "runs",
             "mean",
@@ -83,7 +180,7 @@ fn utilisation(rows: &Rows) -> Section {
             "bias",
             "rank in group",
             "rank",
-        ],
+        ]),
         words: 1,
         rows: rows.with(|scores| {
             let errors = scores.mfu?;
@@ -103,7 +200,7 @@ fn utilisation(rows: &Rows) -> Section {
 fn peaks(rows: &Rows) -> Section {
     Section {
         title: "Predicted peak memory: relative errors in %".to_owned(),
-        header: vec!["runs of", "runs", "mean", "median", "bias"],
+        header: words(&["runs of", "runs", "mean", "median", "bias"]),
         words: 1,
         rows: rows.with(|scores| {
             let errors = scores.peak?;
@@ -129,9 +226,9 @@ fn picks(rows: &Rows, index: usize) -> Section {
             "The pick at an accepted OOM risk of {}",
             risk.unwrap_or_default()
         ),
-        header: vec![
+        header: words(&[
             "runs of", "groups", "solver", "top 3", "thumb", "random", "OOM", "none",
-        ],
+        ]),
         words: 1,
         rows: rows.with(|scores| {
             let picks = scores.picks[index]?;
@@ -145,14 +242,7 @@ fn picks(rows: &Rows, index: usize) -> Section {
                 picks.nothing_fits.to_string(),
             ])
         }),
-        notes: vec![
-            "Measured MFU of the layout that the solver chooses among those of a group, over the \
-             best measured one: mean over groups of two layouts and more. 0 where the choice ran \
-             out of memory (OOM) or nothing is said to fit (none). Beside it the best of the \
-             solver's three best, the rule of thumb and a random choice among the layouts that \
-             are said to fit."
-                .to_owned(),
-        ],
+        notes: vec![PICK_NOTE.to_owned()],
         ..Section::default()
     }
 }
@@ -160,7 +250,7 @@ fn picks(rows: &Rows, index: usize) -> Section {
 fn reliability(name: &str, table: &Reliability) -> Section {
     Section {
         title: format!("Risk of running out of memory, said and true: {name}"),
-        header: vec!["said about %", "runs", "said %", "was %"],
+        header: words(&["said about %", "runs", "said %", "was %"]),
         words: 0,
         rows: table
             .bins
@@ -195,7 +285,7 @@ fn findings(source: &str, findings: &[Finding]) -> Section {
     });
     Section {
         title: format!("Findings of the paper on {source}"),
-        header: vec!["", "finding", "measured", "predicted", "reproduced"],
+        header: words(&["", "finding", "measured", "predicted", "reproduced"]),
         words: 5,
         rows: rows.collect(),
         on_terminal: OnTerminal::Blocks,
@@ -228,7 +318,7 @@ fn misses(cases: &[Case]) -> Section {
     });
     Section {
         title: "Worst misses".to_owned(),
-        header: vec!["error", "run", "layout", "MFU, %"],
+        header: words(&["error", "run", "layout", "MFU, %"]),
         words: 4,
         rows: rows.collect(),
         on_terminal: OnTerminal::Blocks,
@@ -240,13 +330,17 @@ fn skipped(report: &BacktestReport) -> Section {
     let rows = report.skipped.iter();
     Section {
         title: "Runs left out".to_owned(),
-        header: vec!["because", "runs"],
+        header: words(&["because", "runs"]),
         words: 1,
         rows: rows
             .map(|(reason, count)| vec![reason.clone(), count.to_string()])
             .collect(),
         ..Section::default()
     }
+}
+
+fn words(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(|&text| text.to_owned()).collect()
 }
 
 /// What does not apply.

@@ -12,7 +12,7 @@ pub(super) struct Section {
     /// Title.
     pub(super) title: String,
     /// Names of the columns; those after `words` hold numbers.
-    pub(super) header: Vec<&'static str>,
+    pub(super) header: Vec<String>,
     /// How many columns from the left hold words.
     pub(super) words: usize,
     /// The rows, with as many fields as the header.
@@ -60,7 +60,7 @@ const BLOCK_INDENT: usize = 3;
 
 fn table(section: &Section) -> String {
     let mut table = Builder::default();
-    table.push_record(section.header.iter().copied());
+    table.push_record(&section.header);
     for row in &section.rows {
         let fields = row
             .iter()
@@ -74,7 +74,7 @@ fn table(section: &Section) -> String {
 
 /// For Markdown.
 pub(super) fn markdown(section: &Section) -> String {
-    let mut text = line(section.header.iter().map(|name| (*name).to_owned()));
+    let mut text = line(section.header.iter().cloned());
     let rule = (0..section.header.len()).map(|column| {
         let alignment = if column < section.words { "---" } else { "--:" };
         alignment.to_owned()
@@ -106,7 +106,7 @@ pub(super) fn html(section: &Section) -> String {
     let mut text = format!(
         "<section>\n<h2>{}</h2>\n<table>\n<thead><tr>{}</tr></thead>\n<tbody>\n",
         escaped(&section.title),
-        cells("th", &mut section.header.iter().copied())
+        cells("th", &mut section.header.iter().map(String::as_str))
     );
     for row in &section.rows {
         let fields = cells("td", &mut row.iter().map(String::as_str));
