@@ -10,7 +10,9 @@ use super::reader::{Field, Section, Value, check_keys, section, table_of};
 use super::search::SearchSection;
 use super::values::{Count, Number, OneOf, Quantity, Signed};
 use crate::cluster::CalibrationKind;
-use crate::framework::{CheckpointRule, FusedRmsNorm, Logits, OptimizerWork, Partition};
+use crate::framework::{
+    CheckpointRule, FusedRmsNorm, LoggedPeak, Logits, OptimizerWork, Partition,
+};
 use crate::layout::AttentionKernel;
 use crate::quantity::{Bytes, BytesPerSecond, FlopsPerSecond, Seconds};
 use crate::transformer::{Biases, Embeddings, FeedForward, Normalization};
@@ -216,6 +218,8 @@ section! {
         fixed: Quantity<Bytes>,
         /// Memory of each communicator with several ranks.
         communicator: Quantity<Bytes>,
+        /// The pipeline stage whose peak the framework's log states.
+        logged_peak: OneOf<LoggedPeak>,
     }
 }
 
