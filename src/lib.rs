@@ -3,6 +3,7 @@
 
 pub mod axis;
 pub mod backtest;
+pub mod calibrate;
 pub mod catalog;
 pub mod cluster;
 pub mod cost_model;

@@ -108,7 +108,7 @@ pub(crate) fn run(arguments: &BacktestArguments, colour: Colour) -> Result<u8> {
         .iter()
         .map(|path| runs::read(path))
         .collect::<Result<Vec<RunsFile>, _>>()?;
-    let cluster = arguments.cluster.as_deref().map(instance::read_cluster);
+    let cluster = arguments.cluster.as_deref().map(instance::read_machine);
     let setups = RunSetups::new(cluster.transpose()?, arguments.framework.as_deref())?;
     let (cases, skipped) = backtest::cases(&files, |run| setups.model(run));
     let scored = backtest::score(&cases, &arguments.max_oom_risk)?;
