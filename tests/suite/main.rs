@@ -4,3 +4,4 @@ mod exhaustive;
 mod instance_files;
 mod properties;
 mod support;
+mod worked_rows;
