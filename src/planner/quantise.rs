@@ -28,11 +28,11 @@ const KIB: f64 = 1024.0;
 impl Quantum {
     /// The unit for a space whose best layouts take about `step_time` and give each layer
     /// `layer_time` in a pass of one chunk: the power of ten below 3e-4 of the latter, so that
-    /// rounding a layer errs by less than 1.5e-4; but no less than 1e-10 of a step, so that
-    /// objectives stay far below 2^48.
+    /// rounding a layer errs by less than 1.5e-4; but no less than 2e-11 of a step, so that
+    /// objectives stay below 2^48.
     #[must_use]
     pub fn for_times(step_time: Seconds, layer_time: Seconds) -> Self {
-        let finest = step_time * 1e-10 * STEPS as f64;
+        let finest = step_time * 1e-12 * STEPS as f64;
         let wanted = (layer_time * 3e-4).max(finest);
         let exponent = wanted.value().log10().floor();
         Self {
