@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use super::constraints;
 use super::cost_table::{CostTable, ExactCost};
 use crate::layout::Layout;
 
@@ -21,7 +22,7 @@ pub struct Evaluation {
 pub struct Walk {
     /// The best combinations that fit, best first.
     pub best: Vec<Evaluation>,
-    /// Combinations evaluated that do not fit.
+    /// Combinations evaluated that do not fit, or break a row of the user's own.
     pub over_capacity: Vec<Evaluation>,
     /// Combinations that a bound excludes from the best.
     pub pruned: u64,
@@ -51,7 +52,7 @@ pub fn walk(table: &CostTable, capacity: i64, count: usize) -> Walk {
         let Some((layout, cost)) = table.exact(entry) else {
             continue;
         };
-        let fits = CostTable::fits(&cost, capacity);
+        let fits = CostTable::fits(&cost, capacity) && constraints::keeps(table.instance, &layout);
         let evaluation = Evaluation {
             index,
             layout,

@@ -2,6 +2,7 @@
 
 pub mod best_first;
 pub mod candidates;
+pub mod constraints;
 pub mod cost_table;
 pub mod encode;
 mod infeasibility;

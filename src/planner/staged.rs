@@ -6,14 +6,14 @@ use formulations::staged::bounds::{balance_bound, bottleneck_bound};
 use formulations::staged::{self as program, Data, Plan as ProgramPlan};
 
 use crate::instance::Instance;
-use crate::layout::{Layout, Stage};
+use crate::layout::{Cell, Layout};
 use crate::plan::{Formulation, Outcome, Plan, Proof};
 use crate::quantity::Mfu;
 
 use super::cost_table::CostTable;
 use super::layout_choice::{NEGLIGIBLE_RISK, SOLVER};
 use super::staged_cells::{Choice, Variant, choices, quick_objective, relaxed, variants};
-use super::{PlanError, PlanOptions, Pruning, infeasibility, quantise, verify};
+use super::{PlanError, PlanOptions, Pruning, constraints, infeasibility, quantise, verify};
 
 /// What is proven of a choice before the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,13 +109,17 @@ pub fn encode(table: &CostTable, screening: &Screening) -> Encoded {
             of_choice.into_iter().map(move |variant| (index, variant))
         })
         .collect();
+    let combinations: Vec<Cell> = variants
+        .iter()
+        .map(|(index, _)| screening.choices[*index].cell)
+        .collect();
     let data = Data {
         layers: i64::from(table.instance.job.transformer.layers),
         cells: variants
             .iter()
             .map(|(_, variant)| variant.cell.clone())
             .collect(),
-        side_rows: Vec::new(),
+        side_rows: constraints::side_rows(table.instance, &combinations),
     };
     Encoded { data, variants }
 }
@@ -124,24 +128,7 @@ impl Encoded {
     /// The layout of a plan of the program.
     fn layout(&self, screening: &Screening, plan: &ProgramPlan) -> Layout {
         let (choice, variant) = &self.variants[plan.cell];
-        let stages = plan
-            .layers
-            .iter()
-            .zip(&plan.recomputed)
-            .map(|(&layers, counts)| {
-                let mut recomputed = [0; 3];
-                for (&mode, &count) in variant.modes.iter().zip(counts) {
-                    recomputed[mode as usize] = count as u32;
-                }
-                Stage {
-                    layers: layers as u32,
-                    recomputed,
-                }
-            });
-        Layout {
-            cell: screening.choices[*choice].cell,
-            stages: stages.collect(),
-        }
+        variant.layout(&screening.choices[*choice], plan)
     }
 
     /// The best plans of `count` distinct choices.
