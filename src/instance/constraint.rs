@@ -74,13 +74,19 @@ fn table_of(node: &Node) -> Option<(&Table, &Origin)> {
 }
 
 fn read_row(table: &Table, origin: &Origin, problems: &mut Problems) -> Option<Written> {
+    let mut misspelt = false;
     for entry in &table.entries {
         if !KEYS.contains(&entry.key.as_str()) {
             let hint = spelling::did_you_mean(&entry.key, KEYS)
                 .unwrap_or_else(|| format!("known keys here: {}", spelling::list(KEYS)));
             let text = format!("unknown key `constraint.{}`", shown(&entry.key));
             problems.add(&entry.key_origin, text, hint);
+            misspelt = true;
         }
+    }
+    if misspelt {
+        // What seems to be missing may be what was misspelt.
+        return None;
     }
     let name = read_name(table, origin, problems);
     let terms = read_terms(table, origin, problems);

@@ -174,6 +174,7 @@ pub(crate) fn read_integer(
     );
     let hint = match node.value {
         Tree::Float(_) => "multiply the row until all its numbers are whole",
+        Tree::Integer(_) => "divide the row by a number that keeps it whole",
         _ => "write digits, with a minus where needed",
     };
     problems.add(&node.origin, text, hint);

@@ -35,6 +35,17 @@ pub struct Variant {
     pub modes: Vec<Recompute>,
 }
 
+impl Choice {
+    /// The combination with no checkpointing flag, which is open.
+    #[must_use]
+    pub const fn candidate(&self) -> Candidate {
+        Candidate {
+            cell: self.cell,
+            checkpointing: Checkpointing::None,
+        }
+    }
+}
+
 impl Variant {
     /// The layout of a plan of the choice.
     #[must_use]
