@@ -62,9 +62,13 @@
 use crate::solve::SolveError;
 
 pub mod bounds;
+mod check;
 pub mod data;
 mod dynamic;
+mod equal_middle;
+mod extra;
 mod lexicographic;
+mod limits;
 mod oracle;
 mod plan;
 mod program;

@@ -134,9 +134,8 @@ pub fn data_parallel(job: &Job, cell: &Cell) -> Seconds {
 pub fn sharded_traffic(job: &Job, cell: &Cell) -> Seconds {
     let (ranks, in_node) = replicas(job, cell);
     let shards = match cell.sharding {
-        Sharding::Parameters => ranks,
+        Sharding::Parameters | Sharding::Gradients => ranks,
         Sharding::Hybrid => in_node,
-        Sharding::Gradients => ranks,
         Sharding::None | Sharding::OptimizerStates => return Seconds::ZERO,
     };
     let part = if cell.sharding == Sharding::Gradients {

@@ -1,13 +1,13 @@
 //! Plans with the program `layout choice`: one-hot axes, the framework's own cut into stages, one
 //! checkpointing flag for all layers.
 
-use formulations::layout_choice::{self as program, Data};
+use formulations::layout_choice as program;
+use formulations::model::Model;
 use formulations::solve::{Outcome as Solved, SolverOptions};
 
 use crate::instance::Instance;
 use crate::plan::{Formulation, Outcome, Plan, Proof};
 use crate::quantity::Mfu;
-use crate::rule::Rule;
 
 use super::best_first::{self, Evaluation, Walk};
 use super::cost_table::CostTable;
@@ -51,19 +51,29 @@ pub fn plan(instance: &Instance, options: &PlanOptions) -> Result<Outcome, PlanE
     }
 }
 
-/// The program as it would be written to a file: over all combinations of a space that is listed
-/// whole, otherwise over those that no bound excludes.
+/// The program as it is written to a file, and which combinations it has: all of a space that is
+/// listed whole, otherwise those that no bound excludes.
 #[must_use]
-pub fn written_program(instance: &Instance, options: &PlanOptions) -> (Data, Vec<Rule>) {
+pub fn written_program(instance: &Instance, options: &PlanOptions) -> (Model, String) {
     let table = CostTable::new(instance);
     let walk = best_first::walk(&table, table.capacity, options.alternatives + 1);
-    let pruning = if table.applied_before.is_empty() {
+    let whole = table.applied_before.is_empty();
+    let pruning = if whole {
         Pruning::None
     } else {
         options.pruning
     };
     let indices = program_indices(&table, &walk, pruning);
-    (encode::data(&table, &indices), table.applied_before.clone())
+    let count = indices.len();
+    let scope = if whole {
+        format!("all {count} combinations of the space")
+    } else {
+        format!(
+            "the {count} combinations that no bound excludes, of {}",
+            table.entries.len()
+        )
+    };
+    (program::build(&encode::data(&table, &indices)), scope)
 }
 
 /// The entries that the program decides among, in the order that breaks ties.

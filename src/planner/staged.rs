@@ -1,6 +1,7 @@
 //! Plans with the program `staged`: the combination, the layers of every stage and how many of them
 //! are checkpointed, together.
 
+use formulations::model::Model;
 use formulations::solve::{Outcome as Solved, SolverOptions, Statistics};
 use formulations::staged::bounds::{balance_bound, bottleneck_bound};
 use formulations::staged::{self as program, Data, Plan as ProgramPlan};
@@ -218,6 +219,27 @@ pub fn plan(instance: &Instance, options: &PlanOptions) -> Result<Outcome, PlanE
         Solved::Infeasible { .. } => Outcome::Infeasible(infeasibility::explain(&table, proof)),
         Solved::Unknown { .. } => Outcome::Unknown(proof),
     })
+}
+
+/// The program as it is written to a file: over the combinations that no bound excludes.
+///
+/// # Errors
+///
+/// When the program cannot be built.
+pub fn written_program(
+    instance: &Instance,
+    options: &PlanOptions,
+) -> Result<(Model, String), PlanError> {
+    let table = CostTable::new(instance);
+    let screening = screen(&table, 1, options.pruning);
+    let encoded = encode(&table, &screening);
+    let open = screening
+        .bounds
+        .iter()
+        .filter(|bound| matches!(bound, ChoiceBound::Open(_)));
+    let (open, all) = (open.count(), screening.choices.len());
+    let scope = format!("the {open} combinations that no bound excludes, of {all}");
+    Ok((program::build(&encoded.data)?, scope))
 }
 
 fn proof(table: &CostTable, screening: &Screening, _statistics: Statistics) -> Proof {

@@ -241,11 +241,11 @@ fn batch_goes_on_past_bad_files_and_resumes() {
     assert_eq!(statuses, ["optimal", "error", "infeasible"]);
     assert_eq!(std::fs::read_to_string(&output).expect("rows"), first);
     // Half of the rows, as after an interruption: the rest is solved, the file is whole again.
-    let half: String = first
-        .lines()
-        .take(1)
-        .map(|line| format!("{line}\n"))
-        .collect();
+    let half = first
+        .split_inclusive('\n')
+        .next()
+        .unwrap_or_default()
+        .to_owned();
     std::fs::write(&output, half + "{\"instance\":\"cut").expect("written");
     assert_eq!(check(&batch, 2).0, first);
     assert_eq!(std::fs::read_to_string(&output).expect("rows"), first);

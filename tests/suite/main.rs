@@ -5,4 +5,6 @@ mod exhaustive;
 mod instance_files;
 mod instances;
 mod properties;
+mod readme;
+mod staged;
 mod support;

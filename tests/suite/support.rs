@@ -58,7 +58,7 @@ fn text(
         "aleph-alpha-scaling",
         "megatron-lm",
         "nanotron",
-        "deepspeed",
+        "unrestricted",
     ][framework];
     let text = format!(
         r#"

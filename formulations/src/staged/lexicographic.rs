@@ -4,9 +4,9 @@
 use super::StagedError;
 use super::bounds::{Scratch, fits};
 use super::data::Data;
+use super::limits::Clock;
 use super::plan::Plan;
 use super::program::{Program, inexact, program};
-use super::search::Clock;
 use super::tables::{Tables, tables};
 use crate::model::Sense;
 use crate::solve::{self, Outcome, Statistics};

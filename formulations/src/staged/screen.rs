@@ -4,9 +4,10 @@
 //! bound and two plans (near-even, and the distribution of the second bound), which lower the limit for
 //! those that follow. A cell whose bound *equals* the limit stays, since it may win the tie.
 
-use super::bounds::{Scratch, balance_bound, bottleneck, fits, least_total_extra, near_even};
+use super::bounds::{Scratch, balance_bound, bottleneck, fits, near_even};
 use super::data::{Cell, Data, Partition, SideRow};
 use super::dynamic::quick_objective;
+use super::extra::least_total_extra;
 use super::plan::{Plan, plan_of};
 use super::side_rows::{Prepared, excludes, keeps_side_rows};
 

@@ -1,12 +1,12 @@
 //! Screening, then programs over the survivors until nothing is left that could be better.
 
-use std::time::{Duration, Instant};
-
 use super::StagedError;
 use super::bounds::Scratch;
-use super::data::{self, Data};
+use super::check::check;
+use super::data::Data;
 use super::dynamic::optimum_within;
 use super::lexicographic::{Canonical, canonical};
+use super::limits::{Clock, cutoffs};
 use super::plan::Plan;
 use super::program::{Program, inexact, program};
 use super::screen::{CellBound, screen};
@@ -54,7 +54,7 @@ pub struct CellCounts {
 /// # Errors
 /// When the data cannot be used.
 pub fn bound_cells(data: &Data) -> Result<Vec<CellBound>, StagedError> {
-    data::check(data)?;
+    check(data)?;
     Ok(screen(data, &prepare(data), 1, |cell| cell).bounds)
 }
 
@@ -63,7 +63,7 @@ pub fn bound_cells(data: &Data) -> Result<Vec<CellBound>, StagedError> {
 /// # Errors
 /// When the data cannot be used.
 pub fn build(data: &Data) -> Result<Model, StagedError> {
-    data::check(data)?;
+    check(data)?;
     let prepared = prepare(data);
     let screening = screen(data, &prepared, 1, |cell| cell);
     let (data, limit) = (&*prepared.data, screening.limit);
@@ -81,7 +81,7 @@ pub fn build(data: &Data) -> Result<Model, StagedError> {
 /// # Errors
 /// When the data cannot be used, or the solver fails or gives an answer that is not one.
 pub fn solve(data: &Data, options: &SolverOptions) -> Result<Report, StagedError> {
-    data::check(data)?;
+    check(data)?;
     let clock = Clock::start(options);
     let prepared = prepare(data);
     let screening = screen(data, &prepared, 1, |cell| cell);
@@ -118,16 +118,6 @@ pub fn solve(data: &Data, options: &SolverOptions) -> Result<Report, StagedError
     })
 }
 
-/// Objectives up to which plans are sought, one after the other, where no good plan is known: a window
-/// that leaves little is fast, and no plan within it proves that all are above.
-pub(super) fn cutoffs(lowest: i64, limit: i64) -> impl Iterator<Item = i64> {
-    let step = lowest.abs() / 256 + 16;
-    let below = (0..6).map(move |round| lowest.saturating_add(step << (2 * round)));
-    below
-        .take_while(move |&cutoff| cutoff < limit)
-        .chain([limit])
-}
-
 fn stopped(plan: Plan, bound: i64, statistics: Statistics) -> Outcome<Plan> {
     let bound = bound.min(plan.objective);
     Outcome::Feasible {
@@ -135,42 +125,6 @@ fn stopped(plan: Plan, bound: i64, statistics: Statistics) -> Outcome<Plan> {
         bound: bound as f64,
         solution: plan,
         statistics,
-    }
-}
-
-/// The options of the runs, within what is left of the time.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Clock {
-    start: Instant,
-    options: SolverOptions,
-}
-
-impl Clock {
-    pub(super) fn start(options: &SolverOptions) -> Self {
-        Self {
-            start: Instant::now(),
-            options: SolverOptions {
-                // Objectives are integers: nothing lies between one and the next.
-                absolute_gap: 0.4,
-                ..*options
-            },
-        }
-    }
-
-    /// Options for the next run; `None` when the time is over.
-    pub(super) fn options(&self) -> Option<SolverOptions> {
-        let left = match self.options.time_limit {
-            None => None,
-            Some(limit) => Some(
-                limit
-                    .checked_sub(self.start.elapsed())
-                    .filter(|left| *left > Duration::ZERO)?,
-            ),
-        };
-        Some(SolverOptions {
-            time_limit: left,
-            ..self.options
-        })
     }
 }
 

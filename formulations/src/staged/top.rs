@@ -1,12 +1,13 @@
 //! The best plans of several cells.
 
 use super::StagedError;
-use super::data::{self, Data};
+use super::check::check;
+use super::data::Data;
 use super::dynamic::optimum_within;
 use super::lexicographic::{Canonical, canonical};
+use super::limits::{Clock, cutoffs};
 use super::plan::Plan;
 use super::screen::screen;
-use super::search::{Clock, cutoffs};
 use super::side_rows::{Prepared, prepare};
 use crate::solve::{Outcome, SolverOptions, Statistics};
 
@@ -25,7 +26,7 @@ pub fn top(
     class: impl Fn(usize) -> usize,
     options: &SolverOptions,
 ) -> Result<Outcome<Vec<Plan>>, StagedError> {
-    data::check(data)?;
+    check(data)?;
     let clock = Clock::start(options);
     let prepared = prepare(data);
     let screening = screen(data, &prepared, count, &class);
