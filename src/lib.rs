@@ -4,6 +4,7 @@
 pub mod axis;
 pub mod catalog;
 pub mod cluster;
+pub mod constraint;
 pub mod cost_model;
 pub mod export;
 pub mod feasibility;

@@ -93,7 +93,7 @@ fn layout(instance: &Instance, candidate: &Candidate) -> Option<Layout> {
 /// Rounding to whole quanta may exchange layouts that differ by less than this.
 const ROUNDING: f64 = 2e-4;
 
-fn agrees_with_brute_force(instance: &Instance) {
+pub(crate) fn agrees_with_brute_force(instance: &Instance) {
     let found = plan(instance, Pruning::ByBounds);
     match (found.plan(), brute_force(instance)) {
         (None, None) => assert_eq!(found.status(), "infeasible", "{}", instance.name),

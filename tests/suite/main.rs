@@ -1,5 +1,6 @@
 //! One test binary: each links HiGHS statically.
 mod cli;
+mod constraints;
 mod exhaustive;
 mod instance_files;
 mod instances;
