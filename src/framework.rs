@@ -57,6 +57,8 @@ pub struct MemoryProfile {
     pub fixed: Bytes,
     /// Memory of each communicator with several ranks.
     pub communicator: Bytes,
+    /// The stage whose peak the framework's log states.
+    pub logged_peak: LoggedPeak,
 }
 
 /// Speed of a framework's software.
@@ -156,6 +158,15 @@ pub enum Logits {
     Sharded,
     /// Each rank holds all `V`.
     Gathered,
+}
+
+/// The pipeline stage whose peak memory a framework's log states.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LoggedPeak {
+    /// The stage with the largest peak (or all of them, of which the reader took the largest).
+    FullestStage,
+    /// The first stage.
+    FirstStage,
 }
 
 /// Who runs the optimizer on a parameter.

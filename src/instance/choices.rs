@@ -3,7 +3,9 @@
 use super::values::Choice;
 use crate::cluster::CalibrationKind;
 use crate::cost_model::flops::FlopConvention;
-use crate::framework::{CheckpointRule, FusedRmsNorm, Logits, OptimizerWork, Partition};
+use crate::framework::{
+    CheckpointRule, FusedRmsNorm, LoggedPeak, Logits, OptimizerWork, Partition,
+};
 use crate::layout::{AttentionKernel, SequenceParallel};
 use crate::transformer::{Biases, Embeddings, FeedForward, Normalization};
 use crate::workload::{Optimizer, Precision};
@@ -36,6 +38,8 @@ choices! {
         "excludes-checkpointing" = ExcludesCheckpointing,
         "allows-checkpointing" = AllowsCheckpointing,;
     Logits, "a place of logits": "sharded" = Sharded, "gathered" = Gathered,;
+    LoggedPeak, "a logged stage":
+        "fullest-stage" = FullestStage, "first-stage" = FirstStage,;
     OptimizerWork, "a way to run the optimizer":
         "replicated" = Replicated, "sharded" = Sharded,;
     AttentionKernel, "an attention kernel":

@@ -12,7 +12,9 @@ use super::search::SearchSection;
 use super::values::{Count, Number, OneOf, Quantity, Signed};
 use crate::cluster::CalibrationKind;
 use crate::cost_model::flops::FlopConvention;
-use crate::framework::{CheckpointRule, FusedRmsNorm, Logits, OptimizerWork, Partition};
+use crate::framework::{
+    CheckpointRule, FusedRmsNorm, LoggedPeak, Logits, OptimizerWork, Partition,
+};
 use crate::layout::{AttentionKernel, SequenceParallel};
 use crate::quantity::{Bytes, BytesPerSecond, FlopsPerSecond, Seconds};
 use crate::transformer::{Biases, Embeddings, FeedForward, Normalization};
@@ -227,6 +229,8 @@ section! {
         fixed: Quantity<Bytes>,
         /// Memory of each communicator with several ranks.
         communicator: Quantity<Bytes>,
+        /// The pipeline stage whose peak the framework's log states.
+        logged_peak: OneOf<LoggedPeak>,
     }
 }
 

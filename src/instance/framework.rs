@@ -148,6 +148,10 @@ fn memory_profile(
         section
             .communicator
             .required("framework.memory.communicator", origin, ADVICE, problems);
+    let logged =
+        section
+            .logged_peak
+            .required("framework.memory.logged_peak", origin, ADVICE, problems);
     Some(MemoryProfile {
         gradient_bytes: gradient_bytes?,
         logits: logits?.0,
@@ -162,6 +166,7 @@ fn memory_profile(
         activation_factor: factor?,
         fixed: fixed?.0,
         communicator: communicator?.0,
+        logged_peak: logged?.0,
     })
 }
 

@@ -25,6 +25,7 @@ mod efficiency;
 pub(crate) mod error;
 pub(crate) mod file;
 pub(crate) mod framework;
+mod machine;
 pub(crate) mod model;
 mod overrides;
 mod paths;
@@ -36,6 +37,7 @@ mod text_file;
 mod values;
 
 pub use error::{InstanceError, Place, Problem, Problems};
+pub use machine::Machine;
 pub use overrides::{Flag, Overrides};
 pub use schema::json_schema;
 
@@ -116,6 +118,15 @@ pub fn from_text(
 ///
 /// If there is no such preset, the file cannot be read, or it breaks rules.
 pub fn read_cluster(name: &str) -> Result<Cluster, InstanceError> {
+    read_machine(name).map(|machine| machine.cluster)
+}
+
+/// The cluster that `--cluster` names, with the figures of the framework that it was fitted with.
+///
+/// # Errors
+///
+/// If there is no such preset, the file cannot be read, or it breaks rules.
+pub fn read_machine(name: &str) -> Result<Machine, InstanceError> {
     let mut overrides = Overrides::none();
     overrides.flag(Flag::Cluster, name);
     let mut problems = Problems::default();
@@ -123,9 +134,9 @@ pub fn read_cluster(name: &str) -> Result<Cluster, InstanceError> {
     overrides.apply(&mut table, &mut problems);
     let file = InstanceFile::from_table(&table, "", &mut problems);
     let section = file.cluster.value().zip(file.cluster.origin());
-    let cluster =
+    let machine =
         section.and_then(|(section, at)| cluster::any_size(section, Some(at), &mut problems));
-    problems.none_or(cluster).map(|(cluster, _)| cluster)
+    problems.none_or(machine).map(|(machine, _)| machine)
 }
 
 /// The instance that flags alone describe.

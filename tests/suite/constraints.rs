@@ -4,7 +4,6 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use formulations::layout_choice as program;
 use parlayout::axis::{Axis, Candidate};
 use parlayout::cost_model::{self, CellCosts};
 use parlayout::feasibility;
