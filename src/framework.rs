@@ -1,6 +1,6 @@
 //! What a training framework fixes differently from others: rules, memory habits, software speed.
 
-use crate::layout::AttentionKernel;
+use crate::layout::{AttentionKernel, SequenceParallel};
 use crate::quantity::{Bytes, Seconds};
 
 /// A profile of one training framework.
@@ -16,6 +16,8 @@ pub struct Framework {
     pub fused_rmsnorm: FusedRmsNorm,
     /// The kernel that runs where a measured run states none.
     pub usual_attention: AttentionKernel,
+    /// Whether tensor-parallel runs split the sequence where they do not say.
+    pub usual_sequence_parallel: SequenceParallel,
     /// Memory habits.
     pub memory: MemoryProfile,
     /// Speed of the software.
@@ -35,6 +37,13 @@ pub struct MemoryProfile {
     pub logit_bytes: f64,
     /// Further bytes a logit with several tensor-parallel ranks that gather them.
     pub logit_bytes_gathered: f64,
+    /// Bytes a token and hidden element kept between the tensor-parallel blocks of a layer: inputs of
+    /// norms and blocks, residuals.
+    pub hidden_bytes: f64,
+    /// Of those, what every rank keeps whole in spite of sequence parallelism.
+    pub gathered_bytes: f64,
+    /// Bytes a token and element of query and attention output; keys and values take 4 each pair.
+    pub attention_bytes: f64,
     /// Bytes a token and element that unfused norms of a layer keep, 16 in the paper's framework.
     pub norm_bytes: f64,
     /// Bytes a token and element of a gated feed-forward block, 8 when each tensor is kept once;

@@ -1,6 +1,7 @@
 //! Which values each axis may take.
 
 use crate::axis::{Assignment, Axis, Candidate};
+use crate::constraint::Constraint;
 use crate::job::Job;
 use crate::layout::{AttentionKernel, Checkpointing, RmsNormKernel, Schedule, Sharding};
 
@@ -11,6 +12,8 @@ pub struct LayoutSpace {
     values: [Vec<u32>; Axis::COUNT],
     /// Combinations that the user rules out.
     pub forbidden: Vec<Assignment>,
+    /// Rows of the user's own.
+    pub constraints: Vec<Constraint>,
 }
 
 /// Largest micro-batch tried unless the instance lists others.
@@ -68,12 +71,18 @@ impl LayoutSpace {
             ],
             Axis::AttentionKernel => vec![AttentionKernel::Flash2 as u32],
             Axis::RmsNormKernel => vec![RmsNormKernel::Fused as u32],
-            Axis::Checkpointing => (0..Checkpointing::ALL.len() as u32).collect(),
+            // Flash attention recomputes its core anyway: that mode is of use to other kernels only.
+            Axis::Checkpointing => vec![
+                Checkpointing::None as u32,
+                Checkpointing::Full as u32,
+                Checkpointing::FeedForward as u32,
+            ],
             Axis::Schedule => vec![Schedule::OneForwardOneBackward as u32],
         });
         Self {
             values,
             forbidden: Vec::new(),
+            constraints: Vec::new(),
         }
     }
 
@@ -82,6 +91,20 @@ impl LayoutSpace {
         codes.sort_unstable();
         codes.dedup();
         self.values[axis as usize] = codes;
+    }
+
+    /// Adds recomputation of the attention core where a kernel is listed that gains by it.
+    pub fn open_attention_core(&mut self) {
+        let kernels = self.values(Axis::AttentionKernel);
+        let gains = kernels
+            .iter()
+            .any(|&code| !AttentionKernel::ALL[code as usize].is_flash());
+        let mode = Checkpointing::AttentionCore as u32;
+        let mut codes = self.values(Axis::Checkpointing).to_vec();
+        if gains && !codes.contains(&mode) {
+            codes.push(mode);
+            self.restrict(Axis::Checkpointing, codes);
+        }
     }
 
     /// The codes that may be tried on `axis`, ascending.

@@ -5,6 +5,7 @@ pub mod axis;
 pub mod calibrate;
 pub mod catalog;
 pub mod cluster;
+pub mod constraint;
 pub mod cost_model;
 pub mod export;
 pub mod feasibility;

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
-use formulations::layout_choice;
 use parlayout::instance::Instance;
 use parlayout::plan::{Formulation, Outcome};
 use parlayout::planner::{self, PlanOptions, Pruning};
@@ -23,7 +22,8 @@ pub(crate) struct SolveArguments {
     /// Format of the answer.
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     format: Format,
-    /// Also write the program with named rows and columns, as CPLEX LP (.lp) or MPS (.mps).
+    /// Also write the program with named rows and columns, as CPLEX LP (.lp) or MPS (.mps):
+    /// `layout-choice`, whose rows are the rules, or with `--formulation staged` that one.
     #[arg(long, value_name = "FILE")]
     write_model: Option<PathBuf>,
 }
@@ -32,9 +32,9 @@ pub(crate) struct SolveArguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "The search")]
 pub(crate) struct SearchArguments {
-    /// The program to solve.
-    #[arg(long, value_name = "NAME", default_value = "staged")]
-    formulation: FormulationChoice,
+    /// The program to solve (staged unless named).
+    #[arg(long, value_name = "NAME")]
+    formulation: Option<FormulationChoice>,
     /// Give every combination to the solver, also those that a bound excludes.
     #[arg(long)]
     no_prune: bool,
@@ -64,8 +64,8 @@ impl SearchArguments {
     pub(crate) fn options(&self) -> PlanOptions {
         PlanOptions {
             formulation: match self.formulation {
-                FormulationChoice::Staged => Formulation::Staged,
-                FormulationChoice::LayoutChoice => Formulation::LayoutChoice,
+                None | Some(FormulationChoice::Staged) => Formulation::Staged,
+                Some(FormulationChoice::LayoutChoice) => Formulation::LayoutChoice,
             },
             pruning: if self.no_prune {
                 Pruning::None
@@ -91,7 +91,7 @@ pub(crate) fn run(arguments: &SolveArguments, colour: Colour) -> Result<u8> {
     let instance = arguments.instance.load()?;
     let options = arguments.search.options();
     if let Some(path) = &arguments.write_model {
-        write_model(path, &instance, &options)?;
+        write_model(path, arguments, &instance)?;
     }
     let outcome = planner::plan(&instance, &options)?;
     let text = match arguments.format {
@@ -106,30 +106,26 @@ pub(crate) fn run(arguments: &SolveArguments, colour: Colour) -> Result<u8> {
     Ok(exit_code(&outcome))
 }
 
-fn write_model(path: &Path, instance: &Instance, options: &PlanOptions) -> Result<()> {
+/// Writes the program of the formulation that was named, or `layout choice`, which shows every rule
+/// as a row.
+fn write_model(path: &Path, arguments: &SolveArguments, instance: &Instance) -> Result<()> {
+    let options = arguments.search.options();
+    let staged = matches!(
+        arguments.search.formulation,
+        Some(FormulationChoice::Staged)
+    );
+    let (model, scope) = if staged {
+        planner::staged::written_program(instance, &options)?
+    } else {
+        planner::layout_choice::written_program(instance, &options)
+    };
+    let title = format!("{}: {scope}", instance.name.replace(['\n', '\r'], " "));
     let extension = path
         .extension()
         .map(|extension| extension.to_string_lossy().to_lowercase());
-    let (data, applied_before) = planner::layout_choice::written_program(instance, options);
-    let model = layout_choice::build(&data);
-    let items = data.items.len();
-    let scope = if applied_before.is_empty() {
-        format!("all {items} combinations of the space")
-    } else {
-        format!("the {items} combinations that no bound excludes, of a large space")
-    };
     let text = match extension.as_deref() {
-        Some("lp") => format!(
-            "\\ {}: {scope}\n{model}",
-            instance.name.replace(['\n', '\r'], " ")
-        ),
-        Some("mps") => {
-            format!(
-                "* {}: {scope}\n{}",
-                instance.name.replace(['\n', '\r'], " "),
-                model.to_mps()
-            )
-        }
+        Some("lp") => format!("\\ {title}\n{model}"),
+        Some("mps") => format!("* {title}\n{}", model.to_mps()),
         _ => bail!("`{}` ends neither in .lp nor in .mps", path.display()),
     };
     std::fs::write(path, text).with_context(|| format!("cannot write `{}`", path.display()))

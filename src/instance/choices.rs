@@ -2,10 +2,11 @@
 
 use super::values::Choice;
 use crate::cluster::CalibrationKind;
+use crate::cost_model::flops::FlopConvention;
 use crate::framework::{
     CheckpointRule, FusedRmsNorm, LoggedPeak, Logits, OptimizerWork, Partition,
 };
-use crate::layout::AttentionKernel;
+use crate::layout::{AttentionKernel, SequenceParallel};
 use crate::transformer::{Biases, Embeddings, FeedForward, Normalization};
 use crate::workload::{Optimizer, Precision};
 
@@ -44,5 +45,8 @@ choices! {
     AttentionKernel, "an attention kernel":
         "torch" = Torch, "megatron-fused" = MegatronFused,
         "flash-attention-1" = Flash1, "flash-attention-2" = Flash2,;
+    SequenceParallel, "a kind of sequence parallelism": "off" = Off, "on" = On,;
+    FlopConvention, "a convention of the MFU":
+        "paper" = Paper, "without-input-embedding" = WithoutInputEmbedding, "causal" = Causal,;
     CalibrationKind, "a kind of calibration": "measured" = Measured, "data-sheet" = DataSheet,;
 }

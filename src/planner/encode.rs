@@ -12,6 +12,7 @@ use crate::layout::{Checkpointing, RmsNormKernel, Schedule, SequenceParallel, Sh
 use crate::rule::Rule;
 
 use super::candidates;
+use super::constraints;
 use super::cost_table::CostTable;
 
 /// The program over the entries at `indices`, in that order.
@@ -47,6 +48,7 @@ pub fn data(table: &CostTable, indices: &[usize]) -> Data {
     });
     let mut rules = axis_rows(instance);
     rules.extend(item_rows(instance, &chosen));
+    rules.extend(constraints::choice_rows(instance, &chosen));
     let stages = costs
         .iter()
         .flatten()
@@ -137,6 +139,30 @@ fn axis_rows(instance: &Instance) -> Vec<Row> {
             0,
         ),
     ];
+    rows.extend(exclusions(instance));
+    for (index, assignment) in instance.space.forbidden.iter().enumerate() {
+        let matching = assignment
+            .0
+            .iter()
+            .flat_map(|&(axis, forbidden)| terms(instance, axis, |code| on(code == forbidden)));
+        rows.push(Row {
+            name: format!("{}({index})", Rule::Forbidden),
+            left: LeftSide::OverAxes(matching.collect()),
+            sense: Sense::AtMost,
+            right: assignment.0.len() as i64 - 1,
+        });
+    }
+    number_repeated(&mut rows);
+    // A row without terms holds always and says nothing.
+    rows.retain(|row| !matches!(&row.left, LeftSide::OverAxes(terms) if terms.is_empty()));
+    rows
+}
+
+/// Rules that exclude a value of one axis together with a value of another: `u_a + u_b <= 1`.
+fn exclusions(instance: &Instance) -> Vec<Row> {
+    let job = &instance.job;
+    let on = |condition: bool| i64::from(condition);
+    let mut rows = Vec::new();
     let pair = |left: Vec<AxisTerm>, right: Vec<AxisTerm>| [left, right].concat();
     let sequence_parallel = SequenceParallel::On as u32;
     rows.push(at_most(
@@ -189,21 +215,6 @@ fn axis_rows(instance: &Instance) -> Vec<Row> {
             1,
         ));
     }
-    for (index, assignment) in instance.space.forbidden.iter().enumerate() {
-        let matching = assignment
-            .0
-            .iter()
-            .flat_map(|&(axis, forbidden)| terms(instance, axis, |code| on(code == forbidden)));
-        rows.push(Row {
-            name: format!("{}({index})", Rule::Forbidden),
-            left: LeftSide::OverAxes(matching.collect()),
-            sense: Sense::AtMost,
-            right: assignment.0.len() as i64 - 1,
-        });
-    }
-    number_repeated(&mut rows);
-    // A row without terms holds always and says nothing.
-    rows.retain(|row| !matches!(&row.left, LeftSide::OverAxes(terms) if terms.is_empty()));
     rows
 }
 

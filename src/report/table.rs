@@ -34,6 +34,7 @@ pub fn solution(instance: &Instance, outcome: &Outcome, style: &Style) -> String
         let calibration = &instance.job.cluster.calibration;
         let sentence = trust::sentence(calibration, plan.choice.prediction.mfu);
         notes.push(wrap(&format!("Trust: {sentence}."), 2));
+        notes.push(trust::convention(&instance.job.workload));
     }
     blocks.push(notes.join("\n"));
     blocks.extend(warnings(instance, style));

@@ -1,6 +1,7 @@
 //! What the cost model says of a measured run.
 
 use crate::cluster::Cluster;
+use crate::cost_model::flops::FlopConvention;
 use crate::cost_model::pipeline::even_partition;
 use crate::cost_model::prediction::Prediction;
 use crate::cost_model::{self, CellCosts, Vocabulary};
@@ -244,6 +245,7 @@ fn workload(run: &Run) -> Result<Workload, Skip> {
         global_batch: stated(run.global_batch, "global batch")?,
         precision,
         optimizer: Optimizer::Adam,
+        mfu_convention: FlopConvention::Paper,
     })
 }
 
@@ -324,7 +326,10 @@ fn cell(run: &Run, framework: &Framework) -> Result<Cell, Skip> {
         named => Sharding::parse(named)
             .ok_or_else(|| Skip(format!("sharding {named} is not modelled")))?,
     };
-    let split = run.sequence_parallel == Some(true) && tensor_parallel > 1;
+    let split = run
+        .sequence_parallel
+        .unwrap_or(framework.usual_sequence_parallel == SequenceParallel::On)
+        && tensor_parallel > 1;
     Ok(Cell {
         tensor_parallel,
         pipeline_parallel: stated(run.pipeline_parallel, "pipeline-parallel degree")?,
