@@ -1,6 +1,7 @@
 //! Which values each axis may take.
 
 use crate::axis::{Assignment, Axis, Candidate};
+use crate::constraint::Constraint;
 use crate::job::Job;
 use crate::layout::{AttentionKernel, Checkpointing, RmsNormKernel, Schedule, Sharding};
 
@@ -11,6 +12,8 @@ pub struct LayoutSpace {
     values: [Vec<u32>; Axis::COUNT],
     /// Combinations that the user rules out.
     pub forbidden: Vec<Assignment>,
+    /// Rows of the user's own.
+    pub constraints: Vec<Constraint>,
 }
 
 /// Largest micro-batch tried unless the instance lists others.
@@ -79,6 +82,7 @@ impl LayoutSpace {
         Self {
             values,
             forbidden: Vec::new(),
+            constraints: Vec::new(),
         }
     }
 

@@ -6,6 +6,7 @@ pub mod backtest;
 pub mod calibrate;
 pub mod catalog;
 pub mod cluster;
+pub mod constraint;
 pub mod cost_model;
 pub mod export;
 pub mod feasibility;

@@ -2,11 +2,12 @@
 
 use rayon::prelude::*;
 
-use crate::calibrate::{self, FitOptions, Fitted, Observation};
+use crate::calibrate::{self, Adoption, FitOptions, Observation, Verdict};
+use crate::cluster::Cluster;
+use crate::framework::Framework;
 use crate::planner::PlanError;
 use crate::runs::Skip;
 
-use super::acceptance;
 use super::by_name;
 use super::case::Case;
 use super::leave_one_out::again;
@@ -76,7 +77,7 @@ pub struct Transfer {
     pub accepted: HeldOut,
     /// Draws.
     pub draws: usize,
-    /// Draws whose calibration is accepted.
+    /// Draws whose fitted speeds are accepted.
     pub accepted_draws: usize,
     /// Accepted draws after which the rank correlation of the rest is lower than before.
     pub rank_worse: usize,
@@ -121,34 +122,47 @@ fn transfer(setting: &Setting, options: &DrawOptions) -> Result<Option<Transfer>
     Ok(Some(summary(setting, timed.len(), &draws)))
 }
 
-/// Cluster and framework before any run is seen: the medians of the priors.
-fn believed(setting: &Setting) -> Fitted {
-    fit(setting, &[])
-}
+/// What runs are predicted with.
+type Figures = (Cluster, Framework);
 
-pub(super) fn fit(setting: &Setting, observations: &[&Observation]) -> Fitted {
+/// Cluster and framework before any run is seen: the medians of the priors.
+fn believed(setting: &Setting) -> Figures {
     let (cluster, framework) = (&setting.cluster, &setting.framework);
     let options = FitOptions::default();
-    calibrate::fit(observations, cluster, framework, &setting.priors, &options)
+    let fitted = calibrate::fit(&[], cluster, framework, &setting.priors, &options);
+    (fitted.cluster, fitted.framework)
 }
 
 /// One draw.
 struct Draw {
     zero_shot: HeldOut,
     calibrated: HeldOut,
-    accepted: bool,
+    accepted: HeldOut,
+    time_is_accepted: bool,
 }
 
 impl Draw {
     fn score(
         setting: &Setting,
-        before: &Fitted,
+        before: &Figures,
         drawn: &[usize],
         max_oom_risk: f64,
     ) -> Result<Self, DrawError> {
         let evidence: Vec<&Observation> =
             drawn.iter().map(|&it| &setting.observations[it]).collect();
-        let after = fit(setting, &evidence);
+        let mut calibrated = calibrate::calibrate_from(
+            &setting.priors,
+            &evidence,
+            &before.0,
+            &before.1,
+            &FitOptions::default(),
+            Adoption::Tested,
+            &setting.name,
+        );
+        let tested = (calibrated.cluster.clone(), calibrated.framework.clone());
+        let time_is_accepted = calibrated.time_verdict == Some(Verdict::Accepted);
+        calibrated.adopt(Adoption::Always, &setting.name);
+        let always = (calibrated.cluster, calibrated.framework);
         let rest: Vec<&Case> = setting
             .cases
             .iter()
@@ -156,27 +170,20 @@ impl Draw {
             .filter(|(index, _)| !drawn.contains(index))
             .map(|(_, case)| *case)
             .collect();
-        let scored = |fitted: &Fitted| held_out(&rest, fitted, max_oom_risk);
+        let scored = |figures: &Figures| held_out(&rest, figures, max_oom_risk);
         Ok(Self {
             zero_shot: scored(before)?,
-            calibrated: scored(&after)?,
-            accepted: acceptance::accepts(setting, before, &evidence),
+            calibrated: scored(&always)?,
+            accepted: scored(&tested)?,
+            time_is_accepted,
         })
-    }
-
-    const fn kept(&self) -> HeldOut {
-        if self.accepted {
-            self.calibrated
-        } else {
-            self.zero_shot
-        }
     }
 }
 
-fn held_out(rest: &[&Case], fitted: &Fitted, max_oom_risk: f64) -> Result<HeldOut, DrawError> {
+fn held_out(rest: &[&Case], figures: &Figures, max_oom_risk: f64) -> Result<HeldOut, DrawError> {
     let cases: Vec<Case> = rest
         .iter()
-        .map(|case| again(case, fitted))
+        .map(|case| again(case, &figures.0, &figures.1))
         .collect::<Result<_, _>>()?;
     let cases: Vec<&Case> = cases.iter().collect();
     let errors = |error: fn(&Case) -> Option<f64>| {
@@ -200,22 +207,25 @@ fn held_out(rest: &[&Case], fitted: &Fitted, max_oom_risk: f64) -> Result<HeldOu
 }
 
 fn summary(setting: &Setting, timed: usize, draws: &[Draw]) -> Transfer {
-    let worse = |draw: &&Draw| draw.accepted && draw.calibrated.rank < draw.zero_shot.rank;
+    let worse = |draw: &&Draw| draw.time_is_accepted && draw.calibrated.rank < draw.zero_shot.rank;
     Transfer {
         setting: setting.name.clone(),
         timed,
         zero_shot: means(draws, |draw| draw.zero_shot),
         calibrated: means(draws, |draw| draw.calibrated),
-        accepted: means(draws, Draw::kept),
+        accepted: means(draws, |draw| draw.accepted),
         draws: draws.len(),
-        accepted_draws: draws.iter().filter(|draw| draw.accepted).count(),
+        accepted_draws: draws.iter().filter(|draw| draw.time_is_accepted).count(),
         rank_worse: draws.iter().filter(worse).count(),
     }
 }
 
 fn means(draws: &[Draw], scores: impl Fn(&Draw) -> HeldOut) -> HeldOut {
     let mean_of = |value: fn(&HeldOut) -> Option<f64>| {
-        let values: Vec<f64> = draws.iter().filter_map(|draw| value(&scores(draw))).collect();
+        let values: Vec<f64> = draws
+            .iter()
+            .filter_map(|draw| value(&scores(draw)))
+            .collect();
         mean(&values)
     };
     HeldOut {

@@ -3,6 +3,8 @@
 use rayon::prelude::*;
 
 use crate::calibrate::{self, FitOptions, Fitted, Observation, Residuals};
+use crate::cluster::Cluster;
+use crate::framework::Framework;
 use crate::runs::{Skip, model};
 
 use super::by_name;
@@ -43,7 +45,10 @@ pub fn leave_one_out<'a>(
         .par_iter()
         .map(|(setting, group, cases)| {
             let fitted = without(setting, group, &options);
-            cases.iter().map(|case| again(case, &fitted)).collect()
+            cases
+                .iter()
+                .map(|case| again(case, &fitted.cluster, &fitted.framework))
+                .collect()
         })
         .collect::<Result<_, Skip>>()?;
     Ok(predicted.into_iter().flatten().collect())
@@ -60,10 +65,14 @@ fn without(setting: &Setting, group: &str, options: &FitOptions) -> Fitted {
     calibrate::fit(&others, cluster, framework, &setting.priors, options)
 }
 
-/// The case, predicted by a fit.
-pub(super) fn again<'a>(case: &Case<'a>, fitted: &Fitted) -> Result<Case<'a>, Skip> {
+/// The case, predicted with other figures.
+pub(super) fn again<'a>(
+    case: &Case<'a>,
+    cluster: &Cluster,
+    framework: &Framework,
+) -> Result<Case<'a>, Skip> {
     Ok(Case {
-        modelled: model(case.run, &fitted.cluster, &fitted.framework)?,
+        modelled: model(case.run, cluster, framework)?,
         ..case.clone()
     })
 }

@@ -43,6 +43,9 @@ pub(crate) fn check(
             space.open_attention_core();
         }
         space.forbidden = search.forbidden;
+        if let Some(list) = file.constraint.value() {
+            space.constraints = list.check(&job, &space, &mut problems);
+        }
         Instance {
             name: name.to_owned(),
             job,

@@ -4,6 +4,7 @@
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
+use super::constraint::ConstraintList;
 use super::document::{Node, Table};
 use super::error::Problems;
 use super::reader::{Field, Section, Value, check_keys, section, table_of};
@@ -34,9 +35,10 @@ section! {
         limits: LimitsSection,
         /// The layouts that may be tried.
         search: SearchSection,
+        /// Rows of your own.
+        constraint: ConstraintList,
     }
     reserved {
-        "constraint": "rows of your own",
         "clusters": "several clusters",
         "job": "several jobs on one cluster",
         "jobs": "several jobs on one cluster",

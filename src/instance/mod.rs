@@ -18,6 +18,8 @@ mod choices;
 pub(crate) mod cluster;
 mod config_fields;
 mod config_json;
+mod constraint;
+mod constraint_terms;
 pub(crate) mod document;
 mod efficiency;
 pub(crate) mod error;

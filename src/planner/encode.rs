@@ -12,6 +12,7 @@ use crate::layout::{Checkpointing, RmsNormKernel, Schedule, SequenceParallel, Sh
 use crate::rule::Rule;
 
 use super::candidates;
+use super::constraints;
 use super::cost_table::CostTable;
 
 /// The program over the entries at `indices`, in that order.
@@ -38,6 +39,7 @@ pub fn data(table: &CostTable, indices: &[usize]) -> Data {
     });
     let mut rules = axis_rows(instance);
     rules.extend(item_rows(instance, &chosen));
+    rules.extend(constraints::choice_rows(instance, &chosen));
     let memory: Vec<&[i64]> = costs
         .iter()
         .map(|cost| cost.as_ref().map_or(&[][..], |cost| &cost.memory))

@@ -98,7 +98,8 @@ impl Cost {
     fn new(given: &GivenLayout, max_oom_risk: f64) -> Self {
         let (job, layout) = (given.job, given.layout);
         let costs = CellCosts::new(job, &layout.cell).with_vocabulary(given.vocabulary);
-        let quantum = Quantum::for_step_time(given.step_time);
+        // Layouts are not compared layer by layer: the finest unit serves best.
+        let quantum = Quantum::for_times(given.step_time, Seconds::ZERO);
         let units = CellUnits::new(&costs, quantum);
         let stages = layout.stages.iter().enumerate();
         Self {

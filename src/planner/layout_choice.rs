@@ -11,7 +11,7 @@ use crate::quantity::Mfu;
 
 use super::best_first::{self, Evaluation, Walk};
 use super::cost_table::CostTable;
-use super::{PlanError, PlanOptions, Pruning, encode, infeasibility, quantise, verify};
+use super::{PlanError, PlanOptions, Pruning, classes, encode, infeasibility, quantise, verify};
 
 /// Combinations over capacity that the program carries besides those that fit.
 const CARRIED: usize = 256;
@@ -26,7 +26,10 @@ pub(super) const SOLVER: &str = "HiGHS";
 /// When the solver fails, or its answer fails the verification.
 pub fn plan(instance: &Instance, options: &PlanOptions) -> Result<Outcome, PlanError> {
     let table = CostTable::new(instance);
-    let walk = best_first::walk(&table, table.capacity, options.alternatives + 1);
+    let candidates = table.entries.iter().map(|entry| entry.candidate);
+    let classes = classes::classes(candidates, options.diverse);
+    let count = options.alternatives + 1;
+    let walk = best_first::walk_classes(&table, table.capacity, count, |index| classes[index]);
     let indices = program_indices(&table, &walk, options.pruning);
     let proof = proof(&table, &walk, &indices, options.pruning);
     let data = encode::data(&table, &indices);
@@ -105,6 +108,7 @@ fn proof(table: &CostTable, walk: &Walk, indices: &[usize], pruning: Pruning) ->
     Proof {
         formulation: Formulation::LayoutChoice,
         bound_mfu: Mfu::ZERO,
+        bound_parts: 0,
         gap: 0.0,
         cells: table.entries.len() as u64,
         cells_infeasible: (broken + walk.over_capacity.len()) as u64,
@@ -146,7 +150,8 @@ fn decode(
     };
     let gap = (bound - cost.profit) as f64 / cost.profit.max(1) as f64;
     let proof = Proof {
-        bound_mfu: quantise::utilisation(bound),
+        bound_mfu: choice.prediction.mfu * (bound as f64 / cost.profit.max(1) as f64),
+        bound_parts: bound,
         gap,
         ..proof
     };

@@ -2,6 +2,8 @@
 
 pub mod best_first;
 pub mod candidates;
+mod classes;
+pub mod constraints;
 pub mod cost_table;
 pub mod encode;
 pub mod given_layouts;
@@ -10,6 +12,8 @@ pub mod layout_choice;
 pub mod quantise;
 pub mod staged;
 pub mod staged_cells;
+
+pub use classes::AxisSet;
 
 use std::time::Duration;
 
@@ -33,6 +37,9 @@ pub struct PlanOptions {
     pub time_limit: Option<Duration>,
     /// Next-best layouts to list.
     pub alternatives: usize,
+    /// Axes in one of which each layout of the answer differs from every other; without any they
+    /// are only not the same combination.
+    pub diverse: AxisSet,
 }
 
 impl Default for PlanOptions {
@@ -42,6 +49,7 @@ impl Default for PlanOptions {
             pruning: Pruning::ByBounds,
             time_limit: None,
             alternatives: 3,
+            diverse: AxisSet::EMPTY,
         }
     }
 }

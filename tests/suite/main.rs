@@ -1,6 +1,7 @@
 //! One test binary: each links HiGHS statically.
 mod calibration;
 mod cli;
+mod constraints;
 mod exhaustive;
 mod instance_files;
 mod instances;
@@ -9,3 +10,4 @@ mod properties;
 mod readme;
 mod staged;
 mod support;
+mod worked_rows;

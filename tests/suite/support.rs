@@ -94,7 +94,7 @@ sharding = ["zero-1", "zero-3"]
         1 << exponent,
         [4, 8, 2][node],
         [1024, 2048, 8192][sequence],
-        [1, 8, 24, 64, 512][batch],
+        [1, 8, 24, 512, 65_536][batch],
         if interleave { "[1, 2]" } else { "1" },
     );
     instance::from_text("random", &text, Path::new(""), &Overrides::none())
