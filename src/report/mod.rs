@@ -3,6 +3,7 @@
 //! Every function returns a `String`; only the binary prints.
 
 pub mod batch;
+pub mod calibration;
 pub mod catalog;
 mod components;
 pub mod evaluation;
