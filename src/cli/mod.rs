@@ -1,5 +1,6 @@
 //! The command line: definitions and dispatch.
 
+mod backtest;
 mod batch;
 mod catalog;
 mod evaluate;
@@ -75,6 +76,8 @@ enum Command {
     Batch(batch::BatchArguments),
     /// Predict time and memory of one given layout, or of a file of measured runs.
     Evaluate(evaluate::EvaluateArguments),
+    /// Score predictions and picks against files of measured runs.
+    Backtest(backtest::BacktestArguments),
     /// Print the flags of a training framework for the solved layout.
     Export(export::ExportArguments),
     /// List the presets and where their figures come from.
@@ -103,6 +106,7 @@ pub(crate) fn run() -> Result<ExitCode> {
         Command::Solve(arguments) => solve::run(&arguments, colour)?,
         Command::Batch(arguments) => batch::run(&arguments, colour)?,
         Command::Evaluate(arguments) => evaluate::run(&arguments, colour)?,
+        Command::Backtest(arguments) => backtest::run(&arguments, colour)?,
         Command::Export(arguments) => export::run(&arguments)?,
         Command::Catalog(arguments) => catalog::run(&arguments, colour)?,
         Command::Completions { shell } => {
