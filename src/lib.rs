@@ -2,6 +2,7 @@
 //! and explains it.
 
 pub mod axis;
+pub mod backtest;
 pub mod calibrate;
 pub mod catalog;
 pub mod cluster;

@@ -1,5 +1,6 @@
 //! The command line: definitions and dispatch.
 
+mod backtest;
 mod batch;
 mod calibrate;
 mod catalog;
@@ -78,6 +79,8 @@ enum Command {
     Evaluate(evaluate::EvaluateArguments),
     /// Fit the cost model to your cluster with the runs that you have.
     Calibrate(calibrate::CalibrateArguments),
+    /// Score predictions and picks against files of measured runs.
+    Backtest(backtest::BacktestArguments),
     /// Print the flags of a training framework for the solved layout.
     Export(export::ExportArguments),
     /// List the presets and where their figures come from.
@@ -107,6 +110,7 @@ pub(crate) fn run() -> Result<ExitCode> {
         Command::Batch(arguments) => batch::run(&arguments, colour)?,
         Command::Evaluate(arguments) => evaluate::run(&arguments, colour)?,
         Command::Calibrate(arguments) => calibrate::run(&arguments, colour)?,
+        Command::Backtest(arguments) => backtest::run(&arguments, colour)?,
         Command::Export(arguments) => export::run(&arguments)?,
         Command::Catalog(arguments) => catalog::run(&arguments, colour)?,
         Command::Completions { shell } => {

@@ -16,7 +16,7 @@ use crate::cost_model::flops::FlopConvention;
 use crate::framework::{
     CheckpointRule, FusedRmsNorm, LoggedPeak, Logits, OptimizerWork, Partition,
 };
-use crate::layout::{AttentionKernel, SequenceParallel};
+use crate::layout::{AttentionKernel, RmsNormKernel, SequenceParallel};
 use crate::quantity::{Bytes, BytesPerSecond, FlopsPerSecond, Seconds};
 use crate::transformer::{Biases, Embeddings, FeedForward, Normalization};
 use crate::workload::{Optimizer, Precision};
@@ -209,6 +209,8 @@ section! {
         fused_rmsnorm: OneOf<FusedRmsNorm>,
         /// Attention kernel where a measured run states none.
         usual_attention: OneOf<AttentionKernel>,
+        /// The RMSNorm that its speed was fitted with, and that runs where nothing else is said.
+        usual_rmsnorm: OneOf<RmsNormKernel>,
         /// Sequence parallelism where a measured run does not say.
         usual_sequence_parallel: OneOf<SequenceParallel>,
         /// Memory habits.

@@ -67,11 +67,17 @@ pub fn utilisation(parts: i64) -> Mfu {
 /// The capacity that the accepted risk leaves, in KiB.
 #[must_use]
 pub fn capacity(instance: &Instance) -> i64 {
-    let cluster = &instance.job.cluster;
+    capacity_at_risk(&instance.job, instance.max_oom_risk)
+}
+
+/// The capacity that the risk `risk` of running out of memory leaves, in KiB.
+#[must_use]
+pub fn capacity_at_risk(job: &Job, risk: f64) -> i64 {
+    let cluster = &job.cluster;
     let limit = memory::admissible_peak(
         cluster.accelerator.usable_memory,
         cluster.calibration.memory,
-        instance.max_oom_risk,
+        risk,
     );
     (limit.value() / KIB).floor() as i64
 }

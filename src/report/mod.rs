@@ -2,6 +2,7 @@
 //!
 //! Every function returns a `String`; only the binary prints.
 
+pub mod backtest;
 pub mod batch;
 pub mod calibration;
 pub mod catalog;
@@ -13,6 +14,7 @@ mod infeasible;
 pub mod json;
 pub mod layout_text;
 mod number;
+pub mod scatter;
 mod style;
 pub mod table;
 mod trust;

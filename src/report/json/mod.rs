@@ -241,7 +241,7 @@ pub(crate) fn rounded_probability(probability: f64) -> f64 {
 }
 
 /// A document on several lines, with a final line break.
-fn write(document: &impl Serialize) -> String {
+pub(crate) fn write(document: &impl Serialize) -> String {
     let mut text = serde_json::to_string_pretty(document)
         .expect("documents have string keys and no fallible serialisation");
     text.push('\n');
@@ -249,7 +249,7 @@ fn write(document: &impl Serialize) -> String {
 }
 
 /// The schema of what is written (not of what could be read: every key is always there).
-fn schema_of<Document: JsonSchema>(title: &str) -> String {
+pub(crate) fn schema_of<Document: JsonSchema>(title: &str) -> String {
     let generator = SchemaSettings::draft2020_12()
         .for_serialize()
         .into_generator();
