@@ -15,6 +15,7 @@ mod outliers;
 mod parameters;
 mod priors;
 mod rank;
+mod rows;
 mod simulator;
 
 pub use adoption::{Adoption, Calibrated, Evidence, calibrate, calibrate_from, memory_error};
@@ -25,3 +26,4 @@ pub use outliers::{Miss, Outlier};
 pub use parameters::{PARAMETERS, Parameter, Seen, Unit};
 pub use priors::{Prior, Priors};
 pub use rank::spearman;
+pub use rows::{SkippedRow, observe};

@@ -2,6 +2,7 @@
 
 mod backtest;
 mod batch;
+mod calibrate;
 mod catalog;
 mod evaluate;
 mod export;
@@ -76,6 +77,8 @@ enum Command {
     Batch(batch::BatchArguments),
     /// Predict time and memory of one given layout, or of a file of measured runs.
     Evaluate(evaluate::EvaluateArguments),
+    /// Fit the cost model to your cluster with the runs that you have.
+    Calibrate(calibrate::CalibrateArguments),
     /// Score predictions and picks against files of measured runs.
     Backtest(backtest::BacktestArguments),
     /// Print the flags of a training framework for the solved layout.
@@ -106,6 +109,7 @@ pub(crate) fn run() -> Result<ExitCode> {
         Command::Solve(arguments) => solve::run(&arguments, colour)?,
         Command::Batch(arguments) => batch::run(&arguments, colour)?,
         Command::Evaluate(arguments) => evaluate::run(&arguments, colour)?,
+        Command::Calibrate(arguments) => calibrate::run(&arguments, colour)?,
         Command::Backtest(arguments) => backtest::run(&arguments, colour)?,
         Command::Export(arguments) => export::run(&arguments)?,
         Command::Catalog(arguments) => catalog::run(&arguments, colour)?,

@@ -6,7 +6,7 @@ use crate::cost_model::flops::FlopConvention;
 use crate::framework::{
     CheckpointRule, FusedRmsNorm, LoggedPeak, Logits, OptimizerWork, Partition,
 };
-use crate::layout::{AttentionKernel, SequenceParallel};
+use crate::layout::{AttentionKernel, RmsNormKernel, SequenceParallel};
 use crate::transformer::{Biases, Embeddings, FeedForward, Normalization};
 use crate::workload::{Optimizer, Precision};
 
@@ -45,6 +45,7 @@ choices! {
     AttentionKernel, "an attention kernel":
         "torch" = Torch, "megatron-fused" = MegatronFused,
         "flash-attention-1" = Flash1, "flash-attention-2" = Flash2,;
+    RmsNormKernel, "an RMSNorm": "unfused" = Unfused, "fused" = Fused,;
     SequenceParallel, "a kind of sequence parallelism": "off" = Off, "on" = On,;
     FlopConvention, "a convention of the MFU":
         "paper" = Paper, "without-input-embedding" = WithoutInputEmbedding, "causal" = Causal,;

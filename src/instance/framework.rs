@@ -60,7 +60,7 @@ pub(crate) fn complete(
     }
     let (partition, checkpointing) = (take!(partition), take!(checkpointing));
     let (fused, attention) = (take!(fused_rmsnorm), take!(usual_attention));
-    let split = take!(usual_sequence_parallel);
+    let (norm, split) = (take!(usual_rmsnorm), take!(usual_sequence_parallel));
     let (memory, speed) = (take!(memory), take!(speed));
     let (memory, speed) = (
         memory_profile(&memory?, origin, problems),
@@ -72,6 +72,7 @@ pub(crate) fn complete(
         checkpoint_rule: checkpointing?.0,
         fused_rmsnorm: fused?.0,
         usual_attention: attention?.0,
+        usual_rmsnorm: norm?.0,
         usual_sequence_parallel: split?.0,
         memory: memory?,
         speed: speed?,

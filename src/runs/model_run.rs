@@ -347,7 +347,8 @@ fn cell(run: &Run, framework: &Framework) -> Result<Cell, Skip> {
         attention_kernel,
         rmsnorm_kernel: match run.rmsnorm_kernel {
             Some(true) => RmsNormKernel::Fused,
-            Some(false) | None => RmsNormKernel::Unfused,
+            Some(false) => RmsNormKernel::Unfused,
+            None => framework.usual_rmsnorm,
         },
         schedule,
     })
