@@ -5,6 +5,7 @@
 pub mod batch;
 pub mod catalog;
 mod components;
+pub mod counts;
 pub mod evaluation;
 #[cfg(test)]
 pub(crate) mod fixture;
