@@ -5,6 +5,7 @@ mod batch;
 mod catalog;
 mod evaluate;
 mod export;
+mod goal;
 mod instance_arguments;
 mod runs;
 mod solve;

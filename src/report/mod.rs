@@ -6,6 +6,7 @@ pub mod backtest;
 pub mod batch;
 pub mod catalog;
 mod components;
+pub mod counts;
 pub mod evaluation;
 #[cfg(test)]
 pub(crate) mod fixture;
