@@ -156,7 +156,7 @@ fn fit_times(
         .filter(|run| run.step_time.is_some());
     let mut simulator = Simulator::new(timed, &fitted.cluster, &fitted.framework);
     let values = |simulator: &Simulator| simulator.times().map(Seconds::value).collect();
-    let priors = simulator.visible(&seen(priors, Seen::InTime), values);
+    let priors = simulator.visible(&priors.only(Seen::InTime).list, values);
     let minimum = least_squares::minimise(priors.len(), options.prior_weight, |at, residuals| {
         simulator.set(&priors, at);
         let runs = simulator.observations().iter().zip(simulator.times());
@@ -185,7 +185,7 @@ fn fit_memory(
             .flat_map(|(measured, fullest)| [measured.value(), fullest.value()])
             .collect()
     };
-    let priors = simulator.visible(&seen(priors, Seen::InMemory), values);
+    let priors = simulator.visible(&priors.only(Seen::InMemory).list, values);
     let capacity = fitted.cluster.accelerator.usable_memory;
     let error = fitted.cluster.calibration.memory;
     let minimum = least_squares::minimise(priors.len(), options.prior_weight, |at, residuals| {
@@ -201,18 +201,13 @@ fn fit_memory(
 
 /// `sqrt(-2 ln p)`, `p` the probability that the run ended as it did: a residual in standard
 /// deviations. `-ln p = ln(1 + exp(x))`, written so that it never overflows.
-fn censored(status: Status, peak: Bytes, capacity: Bytes, error: MemoryError) -> f64 {
+pub(super) fn censored(status: Status, peak: Bytes, capacity: Bytes, error: MemoryError) -> f64 {
     let excess = ((peak / capacity).ln() - error.shift) / error.scale;
     let wrong = match status {
         Status::OutOfMemory => -excess,
         Status::Ok | Status::Other => excess,
     };
     (2.0 * (wrong.max(0.0) + (-wrong.abs()).exp().ln_1p())).sqrt()
-}
-
-fn seen(priors: &Priors, seen: Seen) -> Vec<Prior> {
-    let list = priors.list.iter().copied();
-    list.filter(|prior| prior.parameter.seen == seen).collect()
 }
 
 impl Fitted {

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use super::parameters::{PARAMETERS, Parameter};
+use super::parameters::{PARAMETERS, Parameter, Seen};
 use crate::cluster::Cluster;
 use crate::framework::Framework;
 
@@ -82,6 +82,15 @@ impl Priors {
         });
         Self {
             list: list.collect(),
+        }
+    }
+
+    /// The priors of parameters that are seen in `seen`; the others stay.
+    #[must_use]
+    pub fn only(&self, seen: Seen) -> Self {
+        let list = self.list.iter().copied();
+        Self {
+            list: list.filter(|prior| prior.parameter.seen == seen).collect(),
         }
     }
 

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use super::check::MOST_GPUS;
 use super::document::{self, Origin, Source, SourceKind};
-use super::efficiency;
 use super::error::Problems;
 use super::file::{AcceleratorSection, ClusterSection};
 use super::machine::Machine;
@@ -13,6 +12,7 @@ use super::model::at_most;
 use super::reader::{Field, Value};
 use super::text_file;
 use super::values::{Count, Quantity};
+use super::{efficiency, learned};
 use crate::catalog;
 use crate::cluster::{Accelerator, CalibrationKind, Cluster};
 use crate::quantity::Measured;
@@ -151,6 +151,10 @@ fn over(section: &ClusterSection, mut base: ClusterSection) -> ClusterSection {
     if altered && measured && section.calibration.is_absent() {
         base.calibration = Field::Absent;
     }
+    if altered {
+        // Residuals of one machine say nothing of another.
+        base.discrepancy = Field::Absent;
+    }
     section.clone().over(&base)
 }
 
@@ -196,6 +200,7 @@ fn complete(
         origin,
         problems,
     );
+    let discrepancy = learned::resolve(&section.discrepancy, problems);
     let (efficiency, calibration) = efficiency::resolve(section, problems)?;
     let (gpus, gpus_per_node) = (gpus?.0, per_node?.0);
     if gpus > gpus_per_node && !gpus.is_multiple_of(gpus_per_node) {
@@ -213,7 +218,7 @@ fn complete(
         inter_node_bandwidth: inter?,
         efficiency,
         calibration,
-        discrepancy: None,
+        discrepancy: discrepancy?,
     })
 }
 

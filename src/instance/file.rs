@@ -7,6 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use super::constraint::ConstraintList;
 use super::document::{Node, Table};
 use super::error::Problems;
+use super::learned::{Numbers, Points};
 use super::reader::{Field, Section, Value, check_keys, section, table_of};
 use super::search::SearchSection;
 use super::values::{Count, Number, OneOf, Quantity, Signed};
@@ -123,6 +124,8 @@ section! {
         efficiency: EfficiencySection,
         /// How far to trust the figures.
         calibration: CalibrationSection,
+        /// What measured runs say beyond the formulas.
+        discrepancy: DiscrepancySection,
         /// The framework that the cluster's figures were fitted with, and its own fitted figures.
         framework: FrameworkSection,
         /// Where the figures come from.
@@ -170,6 +173,23 @@ section! {
         memory_shift: Signed,
         /// Where the figures come from.
         source: String,
+    }
+}
+
+section! {
+    /// What measured runs say beyond the formulas: a Gaussian process on the logarithm of
+    /// (measured / predicted step time), as `parlayout calibrate --learn-residuals` writes it.
+    struct DiscrepancySection {
+        /// Standard deviation of the residuals before any run is seen.
+        amplitude: Number,
+        /// Distance over which residuals are alike.
+        length_scale: Number,
+        /// Standard deviation of a run's own residual.
+        noise: Number,
+        /// Weight of each run.
+        weights: Numbers,
+        /// Coordinates of each run.
+        points: Points,
     }
 }
 

@@ -4,6 +4,7 @@
 
 pub mod backtest;
 pub mod batch;
+pub mod calibration;
 pub mod catalog;
 mod components;
 pub mod counts;

@@ -10,3 +10,4 @@ mod properties;
 mod readme;
 mod staged;
 mod support;
+mod worked_rows;

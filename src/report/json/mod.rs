@@ -4,6 +4,7 @@
 //! may change and the format does not. Numbers are rounded to six significant digits, so that
 //! the bytes are the same on every machine.
 
+mod calibration;
 mod job;
 mod layout;
 mod objective;
@@ -14,10 +15,13 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::Serialize;
 
+use crate::calibrate::Calibrated;
 use crate::cost_model::prediction::Prediction;
 use crate::instance::Instance;
 use crate::plan::{Evaluated, Infeasibility, Outcome, Plan, Violation};
 use crate::planner::objective::{Answer, Goal};
+use crate::report::calibration::Subject;
+use calibration::CalibrationDocument;
 use job::{JobDocument, Trust};
 use layout::{CandidateDocument, LayoutDocument};
 use objective::ObjectiveDocument;
@@ -28,6 +32,8 @@ use proof::{ProofDocument, ViolationDocument};
 pub const SOLUTION: &str = "parlayout/solution/v1";
 /// Name and version of the evaluation of one layout.
 pub const EVALUATION: &str = "parlayout/evaluation/v1";
+
+pub use calibration::CALIBRATION;
 
 /// The answer to an instance as a document of the format [`SOLUTION`], on several lines.
 #[must_use]
@@ -60,6 +66,18 @@ pub fn evaluation(instance: &Instance, evaluated: &Evaluated, violations: &[Viol
         trust: Trust::new(&instance.job.cluster.calibration),
         warnings: instance.warnings.clone(),
     })
+}
+
+/// The result of a calibration as a document of the format [`CALIBRATION`], on several lines.
+#[must_use]
+pub fn calibration(subject: &Subject, calibrated: &Calibrated) -> String {
+    write(&CalibrationDocument::new(subject, calibrated))
+}
+
+/// The JSON Schema of [`CALIBRATION`], shipped as `docs/calibration.schema.json`.
+#[must_use]
+pub fn calibration_schema() -> String {
+    schema_of::<CalibrationDocument>(CALIBRATION)
 }
 
 /// The JSON Schema of [`SOLUTION`], shipped as `docs/solution.schema.json`.
