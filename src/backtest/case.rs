@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use crate::framework::LoggedPeak;
+use crate::quantity::Bytes;
 use crate::runs::{Modelled, Run, RunsFile, Skip, Status};
 
 /// A run that ended by training or by running out of memory, with its prediction.
@@ -44,8 +46,17 @@ impl Case<'_> {
     #[must_use]
     pub fn peak_error(&self) -> Option<f64> {
         let measured = self.run.peak_memory.filter(|&gib| gib > 0.0)?;
-        let predicted = self.modelled.prediction.memory.peak().gib();
+        let predicted = self.logged_peak().gib();
         (self.run.status == Status::Ok).then_some(predicted / measured - 1.0)
+    }
+
+    /// Predicted peak of the stage whose peak the framework logs.
+    fn logged_peak(&self) -> Bytes {
+        let memory = &self.modelled.prediction.memory;
+        match self.modelled.job.framework.memory.logged_peak {
+            LoggedPeak::FullestStage => memory.peak(),
+            LoggedPeak::FirstStage => memory.stages[0].peak(),
+        }
     }
 
     /// Predicted probability of running out of memory.

@@ -339,16 +339,16 @@ fn skipped(report: &BacktestReport) -> Section {
     }
 }
 
-fn words(texts: &[&str]) -> Vec<String> {
+pub(super) fn words(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|&text| text.to_owned()).collect()
 }
 
 /// What does not apply.
-fn missing() -> String {
+pub(super) fn missing() -> String {
     "-".to_owned()
 }
 
-fn percent(share: f64) -> String {
+pub(super) fn percent(share: f64) -> String {
     format!("{:.2}", share * 100.0)
 }
 
@@ -358,10 +358,10 @@ fn signed_percent(share: f64) -> String {
     format!("{rounded:+.2}")
 }
 
-fn one_decimal(share: f64) -> String {
+pub(super) fn one_decimal(share: f64) -> String {
     format!("{:.1}", share * 100.0)
 }
 
-fn share(share: f64) -> String {
+pub(super) fn share(share: f64) -> String {
     format!("{share:.3}")
 }
