@@ -7,6 +7,7 @@ pub mod batch;
 pub mod calibration;
 pub mod catalog;
 mod components;
+pub mod counts;
 pub mod evaluation;
 #[cfg(test)]
 pub(crate) mod fixture;
