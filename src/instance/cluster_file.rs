@@ -155,6 +155,11 @@ impl File {
         self.text("checkpointing", spelled(framework.checkpoint_rule));
         self.text("fused_rmsnorm", spelled(framework.fused_rmsnorm));
         self.text("usual_attention", spelled(framework.usual_attention));
+        self.text("usual_rmsnorm", framework.usual_rmsnorm.as_str());
+        self.text(
+            "usual_sequence_parallel",
+            framework.usual_sequence_parallel.as_str(),
+        );
         self.text("source", &framework.source);
     }
 
@@ -164,6 +169,9 @@ impl File {
         self.text("logits", spelled(memory.logits));
         self.number("logit_bytes", memory.logit_bytes);
         self.number("logit_bytes_gathered", memory.logit_bytes_gathered);
+        self.number("hidden_bytes", memory.hidden_bytes);
+        self.number("gathered_bytes", memory.gathered_bytes);
+        self.number("attention_bytes", memory.attention_bytes);
         self.number("norm_bytes", memory.norm_bytes);
         self.number("feed_forward_bytes", memory.feed_forward_bytes);
         self.number("working_bytes", memory.working_bytes);

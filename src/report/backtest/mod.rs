@@ -22,6 +22,8 @@ use tables::Section;
 pub struct BacktestReport<'a> {
     /// What the predictions rest on, in a sentence.
     pub basis: String,
+    /// Sources whose runs the figures were fitted to: marked with a star.
+    pub in_sample: Vec<String>,
     /// Which scopes have a row.
     pub by: By,
     /// The runs with their predictions.
@@ -32,6 +34,15 @@ pub struct BacktestReport<'a> {
     pub findings: &'a [(String, Vec<Finding>)],
     /// Runs that could not be modelled.
     pub skipped: &'a Skipped,
+}
+
+/// A name with a star where its source is in sample.
+fn starred(name: &str, source: &str, in_sample: &[String]) -> String {
+    if in_sample.iter().any(|it| it == source) {
+        format!("{name} *")
+    } else {
+        name.to_owned()
+    }
 }
 
 /// Which scopes have a row.
@@ -48,6 +59,8 @@ pub enum By {
 pub struct TransferReport<'a> {
     /// What was done, in a sentence.
     pub basis: String,
+    /// Sources whose runs the figures before were fitted to: marked with a star.
+    pub in_sample: Vec<String>,
     /// One entry a setting.
     pub transfers: &'a [Transfer],
 }
