@@ -6,6 +6,7 @@ mod evaluate;
 mod export;
 mod goal;
 mod instance_arguments;
+mod price;
 mod runs;
 mod solve;
 
@@ -74,6 +75,8 @@ enum Command {
     Solve(solve::SolveArguments),
     /// Solve many instance files side by side.
     Batch(batch::BatchArguments),
+    /// Price changes of a job by solving it anew: more memory, nodes, network, other kernels.
+    Price(price::PriceArguments),
     /// Predict time and memory of one given layout, or of a file of measured runs.
     Evaluate(evaluate::EvaluateArguments),
     /// Print the flags of a training framework for the solved layout.
@@ -103,6 +106,7 @@ pub(crate) fn run() -> Result<ExitCode> {
     let code = match cli.command {
         Command::Solve(arguments) => solve::run(&arguments, colour)?,
         Command::Batch(arguments) => batch::run(&arguments, colour)?,
+        Command::Price(arguments) => price::run(&arguments, colour)?,
         Command::Evaluate(arguments) => evaluate::run(&arguments, colour)?,
         Command::Export(arguments) => export::run(&arguments)?,
         Command::Catalog(arguments) => catalog::run(&arguments, colour)?,

@@ -80,7 +80,14 @@ impl<'a> CostTable<'a> {
         let layers = instance.job.transformer.layers;
         let ideal = costs.iter().map(|cell| ideal_step_time(cell, layers));
         let fastest = ideal.fold(f64::INFINITY, |fastest, time| fastest.min(time.value()));
-        let quantum = Quantum::for_step_time(Seconds::new(fastest.clamp(1e-6, 1e12)));
+        let passes = costs
+            .iter()
+            .map(|cell| cell.layer.total().value() / f64::from(cell.cell.virtual_stages));
+        let shortest = passes.fold(f64::INFINITY, f64::min);
+        let quantum = Quantum::for_times(
+            Seconds::new(fastest.clamp(1e-6, 1e12)),
+            Seconds::new(shortest.clamp(1e-9, 1e12)),
+        );
         let cells: Vec<CellUnits> = costs
             .iter()
             .map(|cell| CellUnits::new(cell, quantum))

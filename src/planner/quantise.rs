@@ -26,11 +26,12 @@ const STEPS: i64 = FILL_STEPS as i64;
 const KIB: f64 = 1024.0;
 
 impl Quantum {
-    /// The power of ten nearest below 2e-7 of `step_time` (1 us for 5 to 50 s); the objective
-    /// then has 1e8 to 1e9 units, which floating-point solvers tell apart.
+    /// The power of ten nearest below 2e-7 of `step_time` (1 us for 5 to 50 s), or 1e-3 of
+    /// `pass`, the shortest pass of a layer, where that is less; the objective then has 1e8 to 1e11 units, which floating-point solvers tell apart.
     #[must_use]
-    pub fn for_step_time(step_time: Seconds) -> Self {
-        let exponent = (step_time.value() * 2e-7).log10().floor();
+    pub fn for_times(step_time: Seconds, pass: Seconds) -> Self {
+        let (of_step, of_pass) = (step_time.value() * 2e-7, pass.value() * 1e-3);
+        let exponent = of_step.min(of_pass.max(of_step * 1e-2)).log10().floor();
         Self {
             stage: Seconds::new(10_f64.powi(exponent as i32)),
         }

@@ -4,6 +4,8 @@ mod constraints;
 mod exhaustive;
 mod instance_files;
 mod instances;
+mod objectives;
+mod prices;
 mod properties;
 mod readme;
 mod staged;

@@ -7,7 +7,9 @@
 mod job;
 mod layout;
 mod objective;
+mod pareto;
 mod prediction;
+mod price;
 mod proof;
 
 use schemars::JsonSchema;
@@ -18,6 +20,9 @@ use crate::cost_model::prediction::Prediction;
 use crate::instance::Instance;
 use crate::plan::{Evaluated, Infeasibility, Outcome, Plan, Violation};
 use crate::planner::objective::{Answer, Goal};
+pub use pareto::{PARETO, pareto, pareto_schema};
+pub use price::{PRICE, price, price_schema};
+
 use job::{JobDocument, Trust};
 use layout::{CandidateDocument, LayoutDocument};
 use objective::ObjectiveDocument;
