@@ -3,7 +3,7 @@
 use crate::axis::{Assignment, Axis, AxisSet, Candidate};
 use crate::constraint::Constraint;
 use crate::job::Job;
-use crate::layout::{AttentionKernel, Checkpointing, RmsNormKernel, Schedule, Sharding};
+use crate::layout::{AttentionKernel, Checkpointing, Schedule, Sharding};
 
 /// The values that may be tried on each axis, and combinations that may not.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,7 +72,7 @@ impl LayoutSpace {
                 Sharding::Parameters as u32,
             ],
             Axis::AttentionKernel => vec![AttentionKernel::Flash2 as u32],
-            Axis::RmsNormKernel => vec![RmsNormKernel::Fused as u32],
+            Axis::RmsNormKernel => vec![job.framework.usual_rmsnorm as u32],
             // Flash attention recomputes its core anyway: that mode is of use to other kernels only.
             Axis::Checkpointing => vec![
                 Checkpointing::None as u32,

@@ -2,6 +2,8 @@
 //! and explains it.
 
 pub mod axis;
+pub mod backtest;
+pub mod calibrate;
 pub mod catalog;
 pub mod cluster;
 pub mod constraint;

@@ -1,6 +1,8 @@
 //! The command line: definitions and dispatch.
 
+mod backtest;
 mod batch;
+mod calibrate;
 mod catalog;
 mod evaluate;
 mod export;
@@ -79,6 +81,10 @@ enum Command {
     Price(price::PriceArguments),
     /// Predict time and memory of one given layout, or of a file of measured runs.
     Evaluate(evaluate::EvaluateArguments),
+    /// Score predictions and picks against files of measured runs.
+    Backtest(backtest::BacktestArguments),
+    /// Fit the cost model to your cluster with the runs that you have.
+    Calibrate(calibrate::CalibrateArguments),
     /// Print the flags of a training framework for the solved layout.
     Export(export::ExportArguments),
     /// List the presets and where their figures come from.
@@ -108,6 +114,8 @@ pub(crate) fn run() -> Result<ExitCode> {
         Command::Batch(arguments) => batch::run(&arguments, colour)?,
         Command::Price(arguments) => price::run(&arguments, colour)?,
         Command::Evaluate(arguments) => evaluate::run(&arguments, colour)?,
+        Command::Backtest(arguments) => backtest::run(&arguments, colour)?,
+        Command::Calibrate(arguments) => calibrate::run(&arguments, colour)?,
         Command::Export(arguments) => export::run(&arguments)?,
         Command::Catalog(arguments) => catalog::run(&arguments, colour)?,
         Command::Completions { shell } => {

@@ -7,13 +7,16 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use super::constraint::ConstraintList;
 use super::document::{Node, Table};
 use super::error::Problems;
+use super::learned::{Numbers, Points};
 use super::reader::{Field, Section, Value, check_keys, section, table_of};
 use super::search::SearchSection;
 use super::values::{Count, Number, OneOf, Quantity, Signed};
 use crate::cluster::CalibrationKind;
 use crate::cost_model::flops::FlopConvention;
-use crate::framework::{CheckpointRule, FusedRmsNorm, Logits, OptimizerWork, Partition};
-use crate::layout::{AttentionKernel, SequenceParallel};
+use crate::framework::{
+    CheckpointRule, FusedRmsNorm, LoggedPeak, Logits, OptimizerWork, Partition,
+};
+use crate::layout::{AttentionKernel, RmsNormKernel, SequenceParallel};
 use crate::quantity::{Bytes, BytesPerSecond, FlopsPerSecond, Seconds};
 use crate::transformer::{Biases, Embeddings, FeedForward, Normalization};
 use crate::workload::{Optimizer, Precision};
@@ -121,6 +124,8 @@ section! {
         efficiency: EfficiencySection,
         /// How far to trust the figures.
         calibration: CalibrationSection,
+        /// What measured runs say beyond the formulas.
+        discrepancy: DiscrepancySection,
         /// The framework that the cluster's figures were fitted with, and its own fitted figures.
         framework: FrameworkSection,
         /// Where the figures come from.
@@ -172,6 +177,23 @@ section! {
 }
 
 section! {
+    /// What measured runs say beyond the formulas: a Gaussian process on the logarithm of
+    /// (measured / predicted step time), as `parlayout calibrate --learn-residuals` writes it.
+    struct DiscrepancySection {
+        /// Standard deviation of the residuals before any run is seen.
+        amplitude: Number,
+        /// Distance over which residuals are alike.
+        length_scale: Number,
+        /// Standard deviation of a run's own residual.
+        noise: Number,
+        /// Weight of each run.
+        weights: Numbers,
+        /// Coordinates of each run.
+        points: Points,
+    }
+}
+
+section! {
     /// The training framework: a preset (default: the cluster's, else `megatron-lm`), and what
     /// differs from it.
     struct FrameworkSection {
@@ -187,6 +209,8 @@ section! {
         fused_rmsnorm: OneOf<FusedRmsNorm>,
         /// Attention kernel where a measured run states none.
         usual_attention: OneOf<AttentionKernel>,
+        /// The RMSNorm that its speed was fitted with, and that runs where nothing else is said.
+        usual_rmsnorm: OneOf<RmsNormKernel>,
         /// Sequence parallelism where a measured run does not say.
         usual_sequence_parallel: OneOf<SequenceParallel>,
         /// Memory habits.
@@ -227,6 +251,8 @@ section! {
         fixed: Quantity<Bytes>,
         /// Memory of each communicator with several ranks.
         communicator: Quantity<Bytes>,
+        /// The pipeline stage whose peak the framework's log states.
+        logged_peak: OneOf<LoggedPeak>,
     }
 }
 

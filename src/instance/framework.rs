@@ -60,7 +60,7 @@ pub(crate) fn complete(
     }
     let (partition, checkpointing) = (take!(partition), take!(checkpointing));
     let (fused, attention) = (take!(fused_rmsnorm), take!(usual_attention));
-    let split = take!(usual_sequence_parallel);
+    let (norm, split) = (take!(usual_rmsnorm), take!(usual_sequence_parallel));
     let (memory, speed) = (take!(memory), take!(speed));
     let (memory, speed) = (
         memory_profile(&memory?, origin, problems),
@@ -72,6 +72,7 @@ pub(crate) fn complete(
         checkpoint_rule: checkpointing?.0,
         fused_rmsnorm: fused?.0,
         usual_attention: attention?.0,
+        usual_rmsnorm: norm?.0,
         usual_sequence_parallel: split?.0,
         memory: memory?,
         speed: speed?,
@@ -148,6 +149,10 @@ fn memory_profile(
         section
             .communicator
             .required("framework.memory.communicator", origin, ADVICE, problems);
+    let logged =
+        section
+            .logged_peak
+            .required("framework.memory.logged_peak", origin, ADVICE, problems);
     Some(MemoryProfile {
         gradient_bytes: gradient_bytes?,
         logits: logits?.0,
@@ -162,6 +167,7 @@ fn memory_profile(
         activation_factor: factor?,
         fixed: fixed?.0,
         communicator: communicator?.0,
+        logged_peak: logged?.0,
     })
 }
 

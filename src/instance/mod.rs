@@ -16,6 +16,7 @@ mod architecture;
 mod check;
 mod choices;
 pub(crate) mod cluster;
+mod cluster_file;
 mod config_fields;
 mod config_json;
 mod constraint;
@@ -25,6 +26,8 @@ mod efficiency;
 pub(crate) mod error;
 pub(crate) mod file;
 pub(crate) mod framework;
+mod learned;
+mod machine;
 pub(crate) mod model;
 mod overrides;
 mod paths;
@@ -35,7 +38,9 @@ pub(crate) mod spelling;
 mod text_file;
 mod values;
 
+pub use cluster_file::cluster_file;
 pub use error::{InstanceError, Place, Problem, Problems};
+pub use machine::Machine;
 pub use overrides::{Flag, Overrides};
 pub use schema::json_schema;
 
@@ -128,6 +133,15 @@ pub fn from_text(
 ///
 /// If there is no such preset, the file cannot be read, or it breaks rules.
 pub fn read_cluster(name: &str) -> Result<Cluster, InstanceError> {
+    read_machine(name).map(|machine| machine.cluster)
+}
+
+/// The cluster that `--cluster` names, with the figures of the framework that it was fitted with.
+///
+/// # Errors
+///
+/// If there is no such preset, the file cannot be read, or it breaks rules.
+pub fn read_machine(name: &str) -> Result<Machine, InstanceError> {
     let mut overrides = Overrides::none();
     overrides.flag(Flag::Cluster, name);
     let mut problems = Problems::default();
@@ -135,9 +149,9 @@ pub fn read_cluster(name: &str) -> Result<Cluster, InstanceError> {
     overrides.apply(&mut table, &mut problems);
     let file = InstanceFile::from_table(&table, "", &mut problems);
     let section = file.cluster.value().zip(file.cluster.origin());
-    let cluster =
+    let machine =
         section.and_then(|(section, at)| cluster::any_size(section, Some(at), &mut problems));
-    problems.none_or(cluster).map(|(cluster, _)| cluster)
+    problems.none_or(machine).map(|(machine, _)| machine)
 }
 
 /// The instance that flags alone describe.

@@ -108,6 +108,7 @@ fn proof(table: &CostTable, walk: &Walk, indices: &[usize], pruning: Pruning) ->
     Proof {
         formulation: Formulation::LayoutChoice,
         bound_mfu: Mfu::ZERO,
+        bound_parts: 0,
         gap: 0.0,
         cells: table.entries.len() as u64,
         cells_infeasible: (broken + walk.over_capacity.len()) as u64,
@@ -149,7 +150,8 @@ fn decode(
     };
     let gap = (bound - cost.profit) as f64 / cost.profit.max(1) as f64;
     let proof = Proof {
-        bound_mfu: quantise::utilisation(bound),
+        bound_mfu: choice.prediction.mfu * (bound as f64 / cost.profit.max(1) as f64),
+        bound_parts: bound,
         gap,
         ..proof
     };

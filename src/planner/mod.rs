@@ -6,6 +6,7 @@ mod classes;
 pub mod constraints;
 pub mod cost_table;
 pub mod encode;
+pub mod given_layouts;
 mod infeasibility;
 pub mod layout_choice;
 pub mod objective;

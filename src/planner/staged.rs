@@ -16,7 +16,7 @@ use super::classes::{self, Thresholds};
 use super::cost_table::CostTable;
 use super::layout_choice::{NEGLIGIBLE_RISK, SOLVER};
 use super::staged_cells::{Choice, Variant, choices, quick_objective, relaxed, variants};
-use super::{Best, PlanError, PlanOptions, Pruning, constraints, infeasibility, quantise, verify};
+use super::{Best, PlanError, PlanOptions, Pruning, constraints, infeasibility, verify};
 
 /// What is proven of a choice before the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -201,7 +201,8 @@ pub fn plan(instance: &Instance, options: &PlanOptions) -> Result<Outcome, PlanE
             .collect::<Result<_, _>>()?;
         let safer = safer(instance, choice.prediction.oom_probability, options)?;
         let proof = Proof {
-            bound_mfu: quantise::utilisation(claimed(bound)),
+            bound_mfu: choice.prediction.mfu * (best.objective as f64 / bound.max(1) as f64),
+            bound_parts: claimed(bound),
             gap: (best.objective - bound) as f64 / bound.max(1) as f64,
             ..proof.clone()
         };
@@ -260,6 +261,7 @@ fn proof(table: &CostTable, screening: &Screening, _statistics: Statistics) -> P
     Proof {
         formulation: Formulation::Staged,
         bound_mfu: Mfu::ZERO,
+        bound_parts: 0,
         gap: 0.0,
         cells: screening.choices.len() as u64 + broken,
         cells_infeasible: infeasible + broken,

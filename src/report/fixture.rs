@@ -172,6 +172,7 @@ pub(crate) fn proof(bound: f64) -> Proof {
     Proof {
         formulation: Formulation::LayoutChoice,
         bound_mfu: Mfu::new(bound),
+        bound_parts: 0,
         gap: 0.0,
         cells: 1280,
         cells_infeasible: 610,

@@ -2,7 +2,9 @@
 //!
 //! Every function returns a `String`; only the binary prints.
 
+pub mod backtest;
 pub mod batch;
+pub mod calibration;
 pub mod catalog;
 mod components;
 pub mod counts;
@@ -16,6 +18,7 @@ mod number;
 pub mod pareto;
 mod plot;
 pub mod price;
+pub mod scatter;
 mod style;
 pub mod table;
 mod trust;

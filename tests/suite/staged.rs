@@ -39,7 +39,7 @@ fn plan(instance: &Instance, formulation: Formulation) -> Outcome {
 fn proven(instance: &Instance, formulation: Formulation) -> Option<i64> {
     let outcome = plan(instance, formulation);
     match outcome {
-        Outcome::Optimal(plan) => Some((plan.proof.bound_mfu.value() * 1e9).round() as i64),
+        Outcome::Optimal(plan) => Some(plan.proof.bound_parts),
         Outcome::Infeasible(_) => None,
         other => panic!("{}: {other:?}", instance.name),
     }

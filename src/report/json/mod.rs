@@ -4,6 +4,7 @@
 //! may change and the format does not. Numbers are rounded to six significant digits, so that
 //! the bytes are the same on every machine.
 
+mod calibration;
 mod job;
 mod layout;
 mod objective;
@@ -16,13 +17,13 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::Serialize;
 
+use crate::calibrate::Calibrated;
 use crate::cost_model::prediction::Prediction;
 use crate::instance::Instance;
 use crate::plan::{Evaluated, Infeasibility, Outcome, Plan, Violation};
 use crate::planner::objective::{Answer, Goal};
-pub use pareto::{PARETO, pareto, pareto_schema};
-pub use price::{PRICE, price, price_schema};
-
+use crate::report::calibration::Subject;
+use calibration::CalibrationDocument;
 use job::{JobDocument, Trust};
 use layout::{CandidateDocument, LayoutDocument};
 use objective::ObjectiveDocument;
@@ -33,6 +34,10 @@ use proof::{ProofDocument, ViolationDocument};
 pub const SOLUTION: &str = "parlayout/solution/v1";
 /// Name and version of the evaluation of one layout.
 pub const EVALUATION: &str = "parlayout/evaluation/v1";
+
+pub use calibration::CALIBRATION;
+pub use pareto::{PARETO, pareto, pareto_schema};
+pub use price::{PRICE, price, price_schema};
 
 /// The answer to an instance as a document of the format [`SOLUTION`], on several lines.
 #[must_use]
@@ -65,6 +70,18 @@ pub fn evaluation(instance: &Instance, evaluated: &Evaluated, violations: &[Viol
         trust: Trust::new(&instance.job.cluster.calibration),
         warnings: instance.warnings.clone(),
     })
+}
+
+/// The result of a calibration as a document of the format [`CALIBRATION`], on several lines.
+#[must_use]
+pub fn calibration(subject: &Subject, calibrated: &Calibrated) -> String {
+    write(&CalibrationDocument::new(subject, calibrated))
+}
+
+/// The JSON Schema of [`CALIBRATION`], shipped as `docs/calibration.schema.json`.
+#[must_use]
+pub fn calibration_schema() -> String {
+    schema_of::<CalibrationDocument>(CALIBRATION)
 }
 
 /// The JSON Schema of [`SOLUTION`], shipped as `docs/solution.schema.json`.
@@ -286,7 +303,7 @@ pub(crate) fn rounded_probability(probability: f64) -> f64 {
 }
 
 /// A document on several lines, with a final line break.
-fn write(document: &impl Serialize) -> String {
+pub(crate) fn write(document: &impl Serialize) -> String {
     let mut text = serde_json::to_string_pretty(document)
         .expect("documents have string keys and no fallible serialisation");
     text.push('\n');
@@ -294,7 +311,7 @@ fn write(document: &impl Serialize) -> String {
 }
 
 /// The schema of what is written (not of what could be read: every key is always there).
-fn schema_of<Document: JsonSchema>(title: &str) -> String {
+pub(crate) fn schema_of<Document: JsonSchema>(title: &str) -> String {
     let generator = SchemaSettings::draft2020_12()
         .for_serialize()
         .into_generator();
