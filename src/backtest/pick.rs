@@ -126,6 +126,7 @@ fn given<'a>(contender: &Contender<'a>) -> GivenLayout<'a> {
     GivenLayout {
         job: &modelled.job,
         layout: &modelled.layout,
+        vocabulary: modelled.vocabulary,
         step_time: modelled.prediction.step_time,
     }
 }

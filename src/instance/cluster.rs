@@ -218,7 +218,7 @@ fn complete(
         inter_node_bandwidth: inter?,
         efficiency,
         calibration,
-        discrepancy: discrepancy?,
+        discrepancy: discrepancy.ok()?,
     })
 }
 

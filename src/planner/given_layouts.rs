@@ -8,7 +8,7 @@ use formulations::model::Sense;
 use formulations::solve::{Outcome as Solved, SolverOptions};
 
 use crate::axis::{Axis, Candidate};
-use crate::cost_model::CellCosts;
+use crate::cost_model::{CellCosts, Vocabulary};
 use crate::job::Job;
 use crate::layout::Layout;
 use crate::quantity::Seconds;
@@ -23,6 +23,8 @@ pub struct GivenLayout<'a> {
     pub job: &'a Job,
     /// The layout.
     pub layout: &'a Layout,
+    /// Which stages hold embedding and head.
+    pub vocabulary: Vocabulary,
     /// Predicted step time, from which the unit of time follows.
     pub step_time: Seconds,
 }
@@ -95,7 +97,7 @@ struct Cost {
 impl Cost {
     fn new(given: &GivenLayout, max_oom_risk: f64) -> Self {
         let (job, layout) = (given.job, given.layout);
-        let costs = CellCosts::new(job, &layout.cell);
+        let costs = CellCosts::new(job, &layout.cell).with_vocabulary(given.vocabulary);
         let chunks = f64::from(layout.cell.virtual_stages);
         let quantum = Quantum::for_times(given.step_time, costs.layer.total() / chunks);
         let units = CellUnits::new(&costs, quantum);

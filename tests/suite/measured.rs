@@ -25,6 +25,7 @@ fn given<'a>(case: &'a Case) -> GivenLayout<'a> {
     GivenLayout {
         job: &case.modelled.job,
         layout: &case.modelled.layout,
+        vocabulary: case.modelled.vocabulary,
         step_time: case.modelled.prediction.step_time,
     }
 }

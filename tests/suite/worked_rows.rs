@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use parlayout::catalog;
+use parlayout::cost_model::flops::FlopConvention;
 use parlayout::cost_model::{self, CellCosts};
 use parlayout::framework::Framework;
 use parlayout::job::Job;
@@ -50,6 +51,7 @@ fn literal_job(model: &str, gpus: u32, sequence_length: u64, global_batch: u64) 
             global_batch,
             precision: Precision::Bf16,
             optimizer: Optimizer::Adam,
+            mfu_convention: FlopConvention::Paper,
         },
     }
 }
