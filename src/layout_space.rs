@@ -1,6 +1,6 @@
 //! Which values each axis may take.
 
-use crate::axis::{Assignment, Axis, Candidate};
+use crate::axis::{Assignment, Axis, AxisSet, Candidate};
 use crate::constraint::Constraint;
 use crate::job::Job;
 use crate::layout::{AttentionKernel, Checkpointing, Schedule, Sharding};
@@ -10,6 +10,8 @@ use crate::layout::{AttentionKernel, Checkpointing, Schedule, Sharding};
 pub struct LayoutSpace {
     /// Codes by axis, in the order of [`Axis::ALL`]; ascending, without repetition, not empty.
     values: [Vec<u32>; Axis::COUNT],
+    /// Axes whose values the user lists.
+    listed: AxisSet,
     /// Combinations that the user rules out.
     pub forbidden: Vec<Assignment>,
     /// Rows of the user's own.
@@ -81,13 +83,43 @@ impl LayoutSpace {
         });
         Self {
             values,
+            listed: AxisSet::EMPTY,
             forbidden: Vec::new(),
             constraints: Vec::new(),
         }
     }
 
-    /// Replaces the values of one axis.
-    pub fn restrict(&mut self, axis: Axis, mut codes: Vec<u32>) {
+    /// The same wishes for another job: what the user lists stays, every other axis takes what is
+    /// legal for the job.
+    #[must_use]
+    pub fn for_job(&self, job: &Job) -> Self {
+        let mut space = Self {
+            values: Self::everything_legal(job).values,
+            ..self.clone()
+        };
+        for axis in self.listed.iter() {
+            space.values[axis as usize].clone_from(&self.values[axis as usize]);
+        }
+        if !self.listed.contains(Axis::Checkpointing) {
+            space.open_attention_core();
+        }
+        space
+    }
+
+    /// Replaces the values of one axis by those that the user lists.
+    pub fn restrict(&mut self, axis: Axis, codes: Vec<u32>) {
+        self.listed = self.listed.with(axis);
+        self.set(axis, codes);
+    }
+
+    /// Adds a value to those that may be tried on an axis.
+    pub fn open(&mut self, axis: Axis, code: u32) {
+        let mut codes = self.values(axis).to_vec();
+        codes.push(code);
+        self.set(axis, codes);
+    }
+
+    fn set(&mut self, axis: Axis, mut codes: Vec<u32>) {
         codes.sort_unstable();
         codes.dedup();
         self.values[axis as usize] = codes;
@@ -99,11 +131,8 @@ impl LayoutSpace {
         let gains = kernels
             .iter()
             .any(|&code| !AttentionKernel::ALL[code as usize].is_flash());
-        let mode = Checkpointing::AttentionCore as u32;
-        let mut codes = self.values(Axis::Checkpointing).to_vec();
-        if gains && !codes.contains(&mode) {
-            codes.push(mode);
-            self.restrict(Axis::Checkpointing, codes);
+        if gains {
+            self.open(Axis::Checkpointing, Checkpointing::AttentionCore as u32);
         }
     }
 

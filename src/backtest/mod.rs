@@ -5,16 +5,23 @@
 //! figures are described in `docs/backtest.md`.
 
 mod case;
+mod draws;
 pub mod findings;
+mod leave_one_out;
 mod pick;
+pub mod random;
 mod reliability;
 mod scores;
+mod settings;
 pub mod statistics;
 
 pub use case::{Case, Skipped, cases};
+pub use draws::{DrawError, DrawOptions, HeldOut, Transfer, transfers};
+pub use leave_one_out::leave_one_out;
 pub use pick::{Contender, Pick, PickEnd, contenders, pick};
 pub use reliability::{Reliability, ReliabilityBin};
 pub use scores::{Errors, Picks, Scores, Verdicts};
+pub use settings::{Belief, Setting, settings};
 
 use crate::planner::PlanError;
 

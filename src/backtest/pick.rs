@@ -9,8 +9,8 @@ use crate::planner::given_layouts::{self, GivenLayout};
 use super::case::Case;
 use super::statistics::mean;
 
-/// Layouts that the solver is asked for.
-const TOP: usize = 3;
+/// Best layouts that the solver is asked for.
+pub(super) const TOP: usize = 3;
 
 /// A distinct layout of a group that was tried.
 #[derive(Debug, Clone, Copy)]
@@ -61,7 +61,7 @@ pub fn contenders<'a>(group: &[&'a Case<'a>]) -> Vec<Contender<'a>> {
 pub struct Pick {
     /// The solver's choice.
     pub solver: f64,
-    /// The best of the solver's three best.
+    /// The best of the solver's best.
     pub top_three: f64,
     /// The rule of thumb: no checkpointing, best kernels, least micro-batch, least `tp pp`, least
     /// `tp`, among the layouts said to fit; the mean over those that it does not tell apart.
@@ -84,19 +84,23 @@ pub enum PickEnd {
 }
 
 /// Picks among the contenders of one group at the accepted risk of running out of memory; `None`
-/// with fewer than two, or where none trained.
+/// with fewer than two, or where none trained. The solver is asked for its `top` best.
 ///
 /// # Errors
 ///
 /// When the solver fails.
-pub fn pick(contenders: &[Contender], max_oom_risk: f64) -> Result<Option<Pick>, PlanError> {
+pub fn pick(
+    contenders: &[Contender],
+    max_oom_risk: f64,
+    top: usize,
+) -> Result<Option<Pick>, PlanError> {
     let best = best_measured(contenders);
     if contenders.len() < 2 || best <= 0.0 {
         return Ok(None);
     }
     let layouts: Vec<GivenLayout> = contenders.iter().map(given).collect();
     let program = given_layouts::data(&layouts, max_oom_risk);
-    let chosen = given_layouts::best(program, TOP)?;
+    let chosen = given_layouts::best(program, top)?;
     Ok(Some(judge(contenders, &chosen, best, max_oom_risk)))
 }
 
@@ -111,7 +115,7 @@ pub(super) fn picks(
 ) -> Result<Vec<Option<Pick>>, PlanError> {
     groups
         .par_iter()
-        .map(|group| pick(&contenders(group), max_oom_risk))
+        .map(|group| pick(&contenders(group), max_oom_risk, TOP))
         .collect()
 }
 

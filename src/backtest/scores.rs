@@ -161,7 +161,7 @@ impl Scores {
 }
 
 /// Rank correlation of predicted and measured utilisation.
-fn rank(cases: &[&Case]) -> Option<f64> {
+pub(super) fn rank(cases: &[&Case]) -> Option<f64> {
     let pairs: Vec<(f64, f64)> = cases
         .iter()
         .filter_map(|case| Some((case.predicted_mfu(), case.timed()?)))

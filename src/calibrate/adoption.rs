@@ -64,9 +64,31 @@ pub fn calibrate(
     source: &str,
 ) -> Calibrated {
     let priors = Priors::shipped(cluster, framework);
-    let fitted = fit(observations, cluster, framework, &priors, options);
-    let time = cross_validation::times(observations, cluster, framework, &priors, options);
-    let memory = cross_validation::memory(observations, cluster, framework, &priors, options);
+    calibrate_from(
+        &priors,
+        observations,
+        cluster,
+        framework,
+        options,
+        adoption,
+        source,
+    )
+}
+
+/// The same from other priors than the shipped ones.
+#[must_use]
+pub fn calibrate_from(
+    priors: &Priors,
+    observations: &[&Observation],
+    cluster: &Cluster,
+    framework: &Framework,
+    options: &FitOptions,
+    adoption: Adoption,
+    source: &str,
+) -> Calibrated {
+    let fitted = fit(observations, cluster, framework, priors, options);
+    let time = cross_validation::times(observations, cluster, framework, priors, options);
+    let memory = cross_validation::memory(observations, cluster, framework, priors, options);
     let evidence = evidence(observations);
     let sees = |seen: Seen| {
         let mut estimates = fitted.estimates.iter();
@@ -108,7 +130,7 @@ fn evidence(observations: &[&Observation]) -> Evidence {
 
 impl Calibrated {
     /// Takes over what is accepted, and states how far to trust it.
-    fn adopt(&mut self, adoption: Adoption, source: &str) {
+    pub fn adopt(&mut self, adoption: Adoption, source: &str) {
         let adopted = |verdict: Option<Verdict>| {
             verdict
                 .is_some_and(|verdict| verdict == Verdict::Accepted || adoption == Adoption::Always)

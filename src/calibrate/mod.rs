@@ -18,7 +18,7 @@ mod rank;
 mod rows;
 mod simulator;
 
-pub use adoption::{Adoption, Calibrated, Evidence, calibrate, memory_error};
+pub use adoption::{Adoption, Calibrated, Evidence, calibrate, calibrate_from, memory_error};
 pub use cross_validation::{Measure, Score, Validation, Verdict};
 pub use fit::{Confusion, Estimate, FitOptions, Fitted, Residuals, fit};
 pub use observation::{Observation, PeakStage};

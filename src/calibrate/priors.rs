@@ -94,6 +94,26 @@ impl Priors {
         }
     }
 
+    /// One profile with wide priors for the speed of every framework (catalog/priors.toml,
+    /// `generic`): what is believed of a framework of which only documented structure is known. The
+    /// cluster's figures are the given ones.
+    ///
+    /// # Panics
+    ///
+    /// Never: the catalog names known parameters, which tests assert.
+    #[must_use]
+    pub fn generic(cluster: &Cluster, framework: &Framework) -> Self {
+        let mut priors = Self::shipped(cluster, framework);
+        let generic = listed(&BELIEFS.generic);
+        priors.list.retain(|prior| {
+            generic
+                .iter()
+                .all(|it| it.parameter.key != prior.parameter.key)
+        });
+        priors.list.extend(generic);
+        priors
+    }
+
     /// What was believed before the paper's runs were seen (catalog/priors.toml, `before-fit`).
     ///
     /// # Panics
@@ -101,20 +121,25 @@ impl Priors {
     /// Never: the catalog names known parameters, which tests assert.
     #[must_use]
     pub fn before_fit() -> Self {
-        let list = BELIEFS.before_fit.iter().map(|(key, prior)| {
-            let [median, sigma, lower, upper] = *prior;
-            Prior {
-                parameter: Parameter::named(key).expect("priors are of known parameters"),
-                median,
-                sigma,
-                lower,
-                upper,
-            }
-        });
         Self {
-            list: list.collect(),
+            list: listed(&BELIEFS.before_fit),
         }
     }
+}
+
+/// Priors by key: median, standard deviation, bounds.
+fn listed(table: &BTreeMap<String, [f64; 4]>) -> Vec<Prior> {
+    let list = table.iter().map(|(key, prior)| {
+        let [median, sigma, lower, upper] = *prior;
+        Prior {
+            parameter: Parameter::named(key).expect("priors are of known parameters"),
+            median,
+            sigma,
+            lower,
+            upper,
+        }
+    });
+    list.collect()
 }
 
 /// catalog/priors.toml.
@@ -127,6 +152,7 @@ struct Beliefs {
     framework: Sigmas,
     frameworks: BTreeMap<String, Sigmas>,
     before_fit: BTreeMap<String, [f64; 4]>,
+    generic: BTreeMap<String, [f64; 4]>,
 }
 
 type Sigmas = BTreeMap<String, f64>;
@@ -179,6 +205,9 @@ mod tests {
             assert!(catalog::accelerator(name).is_ok(), "{name}");
         }
         assert_eq!(Priors::before_fit().list.len(), 18);
+        for key in BELIEFS.generic.keys() {
+            assert!(Parameter::named(key).is_some(), "{key}");
+        }
     }
 
     #[test]

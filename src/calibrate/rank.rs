@@ -5,7 +5,7 @@
 #[must_use]
 pub fn spearman(one: &[f64], other: &[f64]) -> Option<f64> {
     let (one, other) = (ranks(one), ranks(other));
-    let mean = (one.len() as f64 + 1.0) / 2.0;
+    let mean = f64::midpoint(one.len() as f64, 1.0);
     let products = |left: &[f64], right: &[f64]| -> f64 {
         let pairs = left.iter().zip(right);
         pairs.map(|(x, y)| (x - mean) * (y - mean)).sum()

@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
+use parlayout::axis::{Axis, AxisSet};
 use parlayout::instance::Instance;
 use parlayout::plan::{Formulation, Outcome};
-use parlayout::planner::{self, PlanOptions, Pruning};
-use parlayout::report::{Colour, json, table};
+use parlayout::planner::{self, PlanOptions, Pruning, objective};
+use parlayout::report::{Colour, counts, json, table};
 
+use super::goal::GoalArguments;
 use super::instance_arguments::InstanceArguments;
 use super::{Format, INFEASIBLE, SOLVED, STOPPED, print, style};
 
@@ -19,6 +21,15 @@ pub(crate) struct SolveArguments {
     instance: InstanceArguments,
     #[command(flatten)]
     search: SearchArguments,
+    #[command(flatten)]
+    goal: GoalArguments,
+    /// Layouts to list: the best and the next best, each another combination.
+    #[arg(long, value_name = "K", default_value = "4", value_parser = clap::value_parser!(u16).range(1..=100))]
+    top: u16,
+    /// Axes of which each listed layout differs from every other in one, such as
+    /// `tensor_parallel,micro_batch`.
+    #[arg(long, value_name = "AXES", value_parser = axes)]
+    diverse: Option<AxisSet>,
     /// Format of the answer.
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     format: Format,
@@ -49,6 +60,18 @@ enum FormulationChoice {
     Staged,
     /// One-hot axes, the framework's own cut into stages, one checkpointing flag.
     LayoutChoice,
+}
+
+/// Names of axes, separated by commas.
+fn axes(text: &str) -> Result<AxisSet, String> {
+    let names = || Axis::ALL.map(Axis::as_str).join(", ");
+    let mut axes = AxisSet::EMPTY;
+    for name in text.split(',') {
+        let axis = Axis::parse(name.trim())
+            .ok_or_else(|| format!("`{name}` is no axis: there are {}", names()))?;
+        axes = axes.with(axis);
+    }
+    Ok(axes)
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
@@ -89,21 +112,40 @@ pub(crate) const fn exit_code(outcome: &Outcome) -> u8 {
 
 pub(crate) fn run(arguments: &SolveArguments, colour: Colour) -> Result<u8> {
     let instance = arguments.instance.load()?;
-    let options = arguments.search.options();
+    let options = options(arguments)?;
     if let Some(path) = &arguments.write_model {
         write_model(path, arguments, &instance)?;
     }
+    let style = style(colour, arguments.instance.typed());
+    if let Some(goal) = arguments.goal.goal(&instance)? {
+        let answer = objective::plan_for(&instance, &goal, &options)?;
+        print(&match arguments.format {
+            Format::Table => counts::solution(&goal, &answer, &style),
+            Format::Json => json::solution_for(&goal, &answer),
+        })?;
+        return Ok(exit_code(&answer.outcome));
+    }
     let outcome = planner::plan(&instance, &options)?;
-    let text = match arguments.format {
-        Format::Table => table::solution(
-            &instance,
-            &outcome,
-            &style(colour, arguments.instance.typed()),
-        ),
+    print(&match arguments.format {
+        Format::Table => table::solution(&instance, &outcome, &style),
         Format::Json => json::solution(&instance, &outcome),
-    };
-    print(&text)?;
+    })?;
     Ok(exit_code(&outcome))
+}
+
+fn options(arguments: &SolveArguments) -> Result<PlanOptions> {
+    let options = PlanOptions {
+        alternatives: usize::from(arguments.top) - 1,
+        diverse: arguments.diverse.unwrap_or_default(),
+        ..arguments.search.options()
+    };
+    if options.diverse.contains(Axis::Checkpointing) && options.formulation == Formulation::Staged {
+        bail!(
+            "`checkpointing` is no axis of the program `staged`, which decides it stage by \
+             stage\nhint: add `--formulation layout-choice`, or name other axes"
+        );
+    }
+    Ok(options)
 }
 
 /// Writes the program of the formulation that was named, or `layout choice`, which shows every rule

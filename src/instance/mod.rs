@@ -62,6 +62,18 @@ pub struct Instance {
     pub warnings: Vec<String>,
 }
 
+impl Instance {
+    /// The same wishes for another job.
+    #[must_use]
+    pub fn with_job(&self, job: Job) -> Self {
+        Self {
+            space: self.space.for_job(&job),
+            job,
+            ..self.clone()
+        }
+    }
+}
+
 /// Reads an instance file, with values of the command line applied before it is checked.
 ///
 /// # Errors

@@ -5,34 +5,7 @@
 
 use std::collections::HashMap;
 
-use crate::axis::{Axis, Candidate};
-
-/// A set of axes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct AxisSet(u32);
-
-impl AxisSet {
-    /// No axis.
-    pub const EMPTY: Self = Self(0);
-
-    /// The set with `axis` added.
-    #[must_use]
-    pub const fn with(self, axis: Axis) -> Self {
-        Self(self.0 | 1 << axis as u32)
-    }
-
-    /// Whether the set has no axis.
-    #[must_use]
-    pub const fn is_empty(self) -> bool {
-        self.0 == 0
-    }
-
-    /// The axes, in the order of [`Axis::ALL`].
-    pub fn iter(self) -> impl Iterator<Item = Axis> {
-        let contains = move |axis: &Axis| self.0 & (1 << *axis as u32) != 0;
-        Axis::ALL.into_iter().filter(contains)
-    }
-}
+use crate::axis::{AxisSet, Candidate};
 
 /// The class of each combination: two share one if they have the same values on all of `axes`.
 /// Without axes every combination is a class of its own.
@@ -98,6 +71,7 @@ impl Thresholds {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::axis::Axis;
     use crate::layout::Checkpointing;
     use crate::report::fixture;
 

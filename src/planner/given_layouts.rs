@@ -23,7 +23,7 @@ pub struct GivenLayout<'a> {
     pub job: &'a Job,
     /// The layout.
     pub layout: &'a Layout,
-    /// Which stages hold embedding and head.
+    /// Which of its stages hold embedding and head.
     pub vocabulary: Vocabulary,
     /// Predicted step time, from which the unit of time follows.
     pub step_time: Seconds,
@@ -98,8 +98,8 @@ impl Cost {
     fn new(given: &GivenLayout, max_oom_risk: f64) -> Self {
         let (job, layout) = (given.job, given.layout);
         let costs = CellCosts::new(job, &layout.cell).with_vocabulary(given.vocabulary);
-        let chunks = f64::from(layout.cell.virtual_stages);
-        let quantum = Quantum::for_times(given.step_time, costs.layer.total() / chunks);
+        // Layouts are not compared layer by layer: the finest unit serves best.
+        let quantum = Quantum::for_times(given.step_time, Seconds::ZERO);
         let units = CellUnits::new(&costs, quantum);
         let stages = layout.stages.iter().enumerate();
         Self {

@@ -6,16 +6,17 @@ use formulations::solve::{Outcome as Solved, SolverOptions, Statistics};
 use formulations::staged::bounds::{balance_bound, bottleneck_bound};
 use formulations::staged::{self as program, Data, Plan as ProgramPlan};
 
+use crate::axis::AxisSet;
 use crate::instance::Instance;
 use crate::layout::{Cell, Layout};
-use crate::plan::{Formulation, Outcome, Plan, Proof};
+use crate::plan::{Evaluated, Formulation, Outcome, Plan, Proof};
 use crate::quantity::Mfu;
 
-use super::classes::{self, AxisSet, Thresholds};
+use super::classes::{self, Thresholds};
 use super::cost_table::CostTable;
 use super::layout_choice::{NEGLIGIBLE_RISK, SOLVER};
 use super::staged_cells::{Choice, Variant, choices, quick_objective, relaxed, variants};
-use super::{PlanError, PlanOptions, Pruning, constraints, infeasibility, verify};
+use super::{Best, PlanError, PlanOptions, Pruning, constraints, infeasibility, verify};
 
 /// What is proven of a choice before the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -275,12 +276,35 @@ fn proof(table: &CostTable, screening: &Screening, _statistics: Statistics) -> P
     }
 }
 
+/// The best layout alone.
+pub(super) fn best(instance: &Instance, options: &PlanOptions) -> Result<Best, PlanError> {
+    let table = CostTable::new(instance);
+    let screening = screen(&table, 1, options.pruning);
+    let encoded = encode(&table, &screening);
+    let solver = SolverOptions {
+        time_limit: options.time_limit,
+        ..SolverOptions::default()
+    };
+    let decoded = |plan: &ProgramPlan| {
+        let claimed = table
+            .quantum
+            .parts_per_billion(&instance.job, plan.objective);
+        verify(instance, encoded.layout(&screening, plan), claimed)
+    };
+    Ok(match &program::solve(&encoded.data, &solver)?.outcome {
+        Solved::Optimal { solution, .. } => Best::Optimal(decoded(solution)?),
+        Solved::Feasible { solution, .. } => Best::Feasible(decoded(solution)?),
+        Solved::Infeasible { .. } => Best::Infeasible,
+        Solved::Unknown { .. } => Best::Unknown,
+    })
+}
+
 /// The best layout with at most half of `risk`.
 fn safer(
     instance: &Instance,
     risk: f64,
     options: &PlanOptions,
-) -> Result<Option<crate::plan::Evaluated>, PlanError> {
+) -> Result<Option<Evaluated>, PlanError> {
     if risk < NEGLIGIBLE_RISK {
         return Ok(None);
     }
@@ -288,18 +312,9 @@ fn safer(
         max_oom_risk: risk / 2.0,
         ..instance.clone()
     };
-    let table = CostTable::new(&cautious);
-    let screening = screen(&table, 1, Pruning::ByBounds);
-    let encoded = encode(&table, &screening);
-    let solver = SolverOptions {
-        time_limit: options.time_limit,
-        ..SolverOptions::default()
+    let options = PlanOptions {
+        pruning: Pruning::ByBounds,
+        ..*options
     };
-    let Some(best) = encoded.top(&screening, 1, &solver)?.pop() else {
-        return Ok(None);
-    };
-    let claimed = table
-        .quantum
-        .parts_per_billion(&cautious.job, best.objective);
-    verify(&cautious, encoded.layout(&screening, &best), claimed).map(Some)
+    Ok(best(&cautious, &options)?.into_layout())
 }

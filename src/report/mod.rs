@@ -7,6 +7,7 @@ pub mod batch;
 pub mod calibration;
 pub mod catalog;
 mod components;
+pub mod counts;
 pub mod evaluation;
 #[cfg(test)]
 pub(crate) mod fixture;
@@ -14,6 +15,9 @@ mod infeasible;
 pub mod json;
 pub mod layout_text;
 mod number;
+pub mod pareto;
+mod plot;
+pub mod price;
 pub mod scatter;
 mod style;
 pub mod table;

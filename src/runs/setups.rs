@@ -23,10 +23,21 @@ const UNSTATED_MEMORY: (&str, &str) = ("a100", "dgx-a100-80gb");
 pub struct RunSetups {
     machine: Option<Machine>,
     framework: Option<String>,
+    /// Where the cluster of a row comes from, if none is given.
+    origin: ClusterOrigin,
     /// Clusters by preset.
     machines: RefCell<HashMap<String, Machine>>,
     /// Frameworks by the preset of their cluster (empty: the given one) and name.
     frameworks: RefCell<HashMap<(String, String), Framework>>,
+}
+
+/// Where the cluster of a row comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ClusterOrigin {
+    /// The one that its source used, where that is known.
+    Source,
+    /// The data sheet of its GPU.
+    DataSheet,
 }
 
 impl RunSetups {
@@ -42,9 +53,19 @@ impl RunSetups {
         Ok(Self {
             machine,
             framework: framework.map(ToOwned::to_owned),
+            origin: ClusterOrigin::Source,
             machines: RefCell::default(),
             frameworks: RefCell::default(),
         })
+    }
+
+    /// The same with clusters from data sheets: nothing that was fitted to the rows' sources.
+    #[must_use]
+    pub fn from_data_sheets(self) -> Self {
+        Self {
+            origin: ClusterOrigin::DataSheet,
+            ..self
+        }
     }
 
     /// The cluster for a row: the given one; the one where its source used the row's GPU; for
@@ -63,7 +84,7 @@ impl RunSetups {
             return Ok(("", machine.clone()));
         }
         let unknown = || Skip(format!("no cluster of the catalog has the GPU {}", run.gpu));
-        let preset = preset(run).ok_or_else(unknown)?;
+        let preset = preset(run, self.origin).ok_or_else(unknown)?;
         let mut known = self.machines.borrow_mut();
         if let Some(machine) = known.get(preset) {
             return Ok((preset, machine.clone()));
@@ -115,11 +136,12 @@ impl RunSetups {
 }
 
 /// The catalog's cluster for a row.
-fn preset(run: &Run) -> Option<&'static str> {
-    if let Some(preset) = catalog::cluster_of_source(&run.source, &run.gpu) {
+fn preset(run: &Run, origin: ClusterOrigin) -> Option<&'static str> {
+    let by_source = origin == ClusterOrigin::Source;
+    if let Some(preset) = catalog::cluster_of_source(&run.source, &run.gpu).filter(|_| by_source) {
         return Some(preset);
     }
-    let calibrated = (!catalog::knows_source(&run.source)).then_some(CALIBRATED);
+    let calibrated = (by_source && !catalog::knows_source(&run.source)).then_some(CALIBRATED);
     let stand_ins = calibrated.into_iter().chain([UNSTATED_MEMORY]);
     let stand_in = stand_ins.into_iter().find(|(name, _)| *name == run.gpu);
     match stand_in {

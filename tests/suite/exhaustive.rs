@@ -184,7 +184,7 @@ fn rows_of_the_program_say_what_the_rules_say() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #![proptest_config(crate::support::cases(48))]
 
     #[test]
     fn random_instances_agree(instance in random_instance()) {

@@ -112,3 +112,13 @@ pub(crate) fn snapshot(name: &str, text: &str) {
         { insta::assert_snapshot!(name, text) }
     );
 }
+
+/// The configuration of a property test: the same cases on every machine, and no file of failures.
+pub(crate) fn cases(count: u32) -> ProptestConfig {
+    ProptestConfig {
+        cases: count,
+        failure_persistence: None,
+        rng_seed: proptest::test_runner::RngSeed::Fixed(20_231_109),
+        ..ProptestConfig::default()
+    }
+}

@@ -1,6 +1,6 @@
 //! A backtest as comma-separated values: one row a scope and accepted risk.
 
-use super::BacktestReport;
+use super::{Answer, BacktestReport};
 use crate::backtest::{Errors, Picks, Scores};
 use crate::report::json::rounded;
 
@@ -40,12 +40,12 @@ const HEADER: [&str; 25] = [
 ///
 /// Never: memory takes every write.
 #[must_use]
-pub fn csv(reports: &[BacktestReport]) -> String {
+pub fn csv(answer: &Answer) -> String {
     let mut writer = ::csv::Writer::from_writer(Vec::new());
     writer
         .write_record(HEADER)
         .expect("memory takes every write");
-    for row in reports.iter().flat_map(rows) {
+    for row in answer.reports.iter().flat_map(rows) {
         writer.write_record(row).expect("memory takes every write");
     }
     let bytes = writer.into_inner().expect("memory takes every write");

@@ -3,20 +3,23 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::BacktestReport;
+use super::{Answer, BacktestReport, TransferReport};
 use crate::backtest::findings::Finding;
-use crate::backtest::{Errors, Picks, Reliability, ReliabilityBin, Scope, Scores, Verdicts};
+use crate::backtest::{
+    Errors, HeldOut, Picks, Reliability, ReliabilityBin, Scope, Scores, Transfer, Verdicts,
+};
 use crate::report::json::{rounded, schema_of, write};
 
 /// Name and version of the document.
 pub const BACKTEST: &str = "parlayout/backtest/v1";
 
-/// The reports as a document of the format [`BACKTEST`], on several lines.
+/// The answer as a document of the format [`BACKTEST`], on several lines.
 #[must_use]
-pub fn json(reports: &[BacktestReport]) -> String {
+pub fn json(answer: &Answer) -> String {
     write(&BacktestDocument {
         schema: BACKTEST,
-        reports: reports.iter().map(ReportDocument::new).collect(),
+        reports: answer.reports.iter().map(ReportDocument::new).collect(),
+        transfers: answer.transfers.as_ref().map(TransfersDocument::new),
     })
 }
 
@@ -34,6 +37,53 @@ struct BacktestDocument {
     schema: &'static str,
     /// One report for each kind of prediction.
     reports: Vec<ReportDocument>,
+    /// Calibrations on a few runs; null unless asked for.
+    transfers: Option<TransfersDocument>,
+}
+
+/// Calibrations on a few random runs, scored on the others.
+#[derive(Debug, Serialize, JsonSchema)]
+struct TransfersDocument {
+    /// What was done, in a sentence.
+    basis: String,
+    /// One entry for each source, GPU and number format.
+    settings: Vec<TransferDocument>,
+}
+
+/// What calibration makes of one setting.
+#[derive(Debug, Serialize, JsonSchema)]
+struct TransferDocument {
+    /// Name of the setting.
+    setting: String,
+    /// Runs with a representative speed, among which runs are drawn.
+    timed: usize,
+    /// Draws.
+    draws: usize,
+    /// Draws whose fitted speeds cross-validation accepts.
+    accepted_draws: usize,
+    /// Accepted draws after which the others are ranked worse than before.
+    rank_worse: usize,
+    /// Before any run is seen.
+    zero_shot: HeldOutDocument,
+    /// After calibration.
+    calibrated: HeldOutDocument,
+    /// After calibration as far as it is accepted.
+    accepted: HeldOutDocument,
+}
+
+/// Scores of the runs that were not drawn: means over draws; null where the runs do not tell.
+#[derive(Debug, Serialize, JsonSchema)]
+struct HeldOutDocument {
+    /// Median error of predicted utilisation.
+    mfu_error_median: Option<f64>,
+    /// Rank correlation of predicted and measured utilisation.
+    rank_correlation: Option<f64>,
+    /// The solver's pick.
+    pick: Option<f64>,
+    /// Median error of predicted peak memory.
+    peak_error_median: Option<f64>,
+    /// Share of out-of-memory verdicts that is right.
+    verdicts_right: Option<f64>,
 }
 
 /// Scores of one kind of prediction.
@@ -216,6 +266,42 @@ impl ReportDocument {
                     runs: *runs,
                 })
                 .collect(),
+        }
+    }
+}
+
+impl TransfersDocument {
+    fn new(report: &TransferReport) -> Self {
+        Self {
+            basis: report.basis.clone(),
+            settings: report.transfers.iter().map(TransferDocument::new).collect(),
+        }
+    }
+}
+
+impl TransferDocument {
+    fn new(transfer: &Transfer) -> Self {
+        Self {
+            setting: transfer.setting.clone(),
+            timed: transfer.timed,
+            draws: transfer.draws,
+            accepted_draws: transfer.accepted_draws,
+            rank_worse: transfer.rank_worse,
+            zero_shot: HeldOutDocument::new(&transfer.zero_shot),
+            calibrated: HeldOutDocument::new(&transfer.calibrated),
+            accepted: HeldOutDocument::new(&transfer.accepted),
+        }
+    }
+}
+
+impl HeldOutDocument {
+    fn new(scores: &HeldOut) -> Self {
+        Self {
+            mfu_error_median: scores.mfu_error.map(rounded),
+            rank_correlation: scores.rank.map(rounded),
+            pick: scores.pick.map(rounded),
+            peak_error_median: scores.peak_error.map(rounded),
+            verdicts_right: scores.verdicts.map(rounded),
         }
     }
 }

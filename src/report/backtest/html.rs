@@ -1,7 +1,7 @@
 //! A backtest as one page that needs nothing else: the plot, then the tables.
 
+use super::Answer;
 use super::tables::{escaped, html};
-use super::{BacktestReport, sections::sections};
 use crate::backtest::Case;
 use crate::report::layout_text::line;
 use crate::report::scatter::{Point, Scale, Scatter};
@@ -18,19 +18,19 @@ p{max-width:50em}";
 
 /// The page.
 #[must_use]
-pub fn page(reports: &[BacktestReport]) -> String {
+pub fn page(answer: &Answer) -> String {
     let mut text = format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width\">\n\
          <title>parlayout backtest</title>\n<style>{STYLE}</style>\n</head>\n<body>\n\
          <h1>Predicted against measured runs</h1>\n"
     );
-    for report in reports {
-        text.push_str(&format!("<p>{}</p>\n", escaped(&report.basis)));
-        text.push_str(&scatter(report.cases).svg());
-        for section in sections(report) {
-            text.push_str(&html(&section));
+    for (index, (basis, sections)) in answer.parts().iter().enumerate() {
+        text.push_str(&format!("<p>{}</p>\n", escaped(basis)));
+        if let Some(report) = answer.reports.get(index) {
+            text.push_str(&scatter(report.cases).svg());
         }
+        text.extend(sections.iter().map(html));
     }
     text.push_str("</body>\n</html>\n");
     text

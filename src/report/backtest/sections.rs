@@ -1,7 +1,7 @@
 //! What a backtest found, as tables of words and numbers.
 
 use super::tables::{OnTerminal, Section};
-use super::{BacktestReport, By};
+use super::{BacktestReport, By, starred};
 use crate::backtest::findings::Finding;
 use crate::backtest::{Case, Reliability, Scope, Scores};
 use crate::report::layout_text::line;
@@ -119,21 +119,25 @@ const PICK_NOTE: &str = "Pick: measured MFU of the layout that the solver choose
     kernels, least micro-batch, least TP x PP, least TP) and a random choice.";
 
 /// The scopes that have a row, the total last.
-struct Rows<'a>(Vec<(&'a str, &'a Scores)>);
+struct Rows<'a>(Vec<(String, &'a Scores)>);
 
 impl<'a> Rows<'a> {
     fn new(report: &BacktestReport<'a>) -> Self {
         let backtest = report.backtest;
-        let (scopes, name): (&[Scope], fn(&Scope) -> &str) = match report.by {
-            By::Group => (&backtest.groups, |scope| &scope.group),
-            By::Source => (&backtest.sources, |scope| &scope.source),
+        let name = |scope: &Scope| match report.by {
+            By::Group => scope.group.clone(),
+            By::Source => starred(&scope.source, &scope.source, &report.in_sample),
         };
-        let mut rows: Vec<(&str, &Scores)> = scopes
+        let scopes = match report.by {
+            By::Group => &backtest.groups,
+            By::Source => &backtest.sources,
+        };
+        let mut rows: Vec<(String, &Scores)> = scopes
             .iter()
             .map(|scope| (name(scope), &scope.scores))
             .collect();
         if rows.len() != 1 {
-            rows.push(("all", &backtest.total));
+            rows.push(("all".to_owned(), &backtest.total));
         }
         Self(rows)
     }
@@ -141,7 +145,7 @@ impl<'a> Rows<'a> {
     /// A row for every scope that has figures.
     fn with(&self, figures: impl Fn(&Scores) -> Option<Vec<String>>) -> Vec<Vec<String>> {
         let rows = self.0.iter().filter_map(|(name, scores)| {
-            let mut row = vec![(*name).to_owned()];
+            let mut row = vec![name.clone()];
             row.extend(figures(scores)?);
             Some(row)
         });
@@ -339,16 +343,16 @@ fn skipped(report: &BacktestReport) -> Section {
     }
 }
 
-fn words(texts: &[&str]) -> Vec<String> {
+pub(super) fn words(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|&text| text.to_owned()).collect()
 }
 
 /// What does not apply.
-fn missing() -> String {
+pub(super) fn missing() -> String {
     "-".to_owned()
 }
 
-fn percent(share: f64) -> String {
+pub(super) fn percent(share: f64) -> String {
     format!("{:.2}", share * 100.0)
 }
 
@@ -358,10 +362,10 @@ fn signed_percent(share: f64) -> String {
     format!("{rounded:+.2}")
 }
 
-fn one_decimal(share: f64) -> String {
+pub(super) fn one_decimal(share: f64) -> String {
     format!("{:.1}", share * 100.0)
 }
 
-fn share(share: f64) -> String {
+pub(super) fn share(share: f64) -> String {
     format!("{share:.3}")
 }

@@ -27,6 +27,7 @@ fn config(cases: u32) -> ProptestConfig {
     ProptestConfig {
         cases,
         failure_persistence: None,
+        rng_seed: proptest::test_runner::RngSeed::Fixed(20_231_109),
         ..ProptestConfig::default()
     }
 }
