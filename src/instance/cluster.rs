@@ -220,7 +220,7 @@ fn complete(
         inter_node_bandwidth: inter?,
         efficiency,
         calibration,
-        discrepancy: discrepancy?,
+        discrepancy: discrepancy.ok()?,
     })
 }
 
