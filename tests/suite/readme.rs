@@ -69,11 +69,15 @@ fn shown(lines: Option<(usize, usize)>, arguments: &str) -> String {
     )
 }
 
-/// Compares; with `UPDATE_README=1`, writes.
 #[test]
 fn the_readme_shows_what_the_program_prints() {
-    let path = project("README.md");
-    let readme = std::fs::read_to_string(&path).expect("the project has a README");
+    check("README.md");
+}
+
+/// Compares a document with what the commands in it print; with `UPDATE_README=1`, writes it.
+pub(crate) fn check(document: &str) {
+    let path = project(document);
+    let readme = std::fs::read_to_string(&path).expect("the project has this document");
     let fresh = refreshed(&readme);
     if std::env::var_os("UPDATE_README").is_some() {
         std::fs::write(&path, &fresh).expect("the README is writable");
@@ -85,6 +89,6 @@ fn the_readme_shows_what_the_program_prints() {
     let updated = std::env::var_os("UPDATE_README").is_some();
     assert!(
         updated || readme == fresh,
-        "README.md is stale at {stale:?}: run the tests with UPDATE_README=1"
+        "{document} is stale at {stale:?}: run the tests with UPDATE_README=1"
     );
 }

@@ -83,7 +83,7 @@ pub(super) enum PriorsArgument {
     Generic,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum BacktestFormat {
     /// Tables for people.
     Table,
@@ -96,7 +96,7 @@ pub(super) enum BacktestFormat {
 }
 
 impl BacktestArguments {
-    /// Whether the risks are probabilities.
+    /// Refuses risks that are no probabilities, and a format that has no place for the answer.
     pub(super) fn check(&self) -> Result<()> {
         for &risk in &self.max_oom_risk {
             if !(risk > 0.0 && risk < 1.0) {
@@ -104,6 +104,9 @@ impl BacktestArguments {
                     "`--max-oom-risk {risk}` is not between 0 and 1\nhint: it is a probability, such as 0.05"
                 );
             }
+        }
+        if self.calibrate_on.is_some() && self.format == BacktestFormat::Csv {
+            bail!("`--format csv` has no rows for `--calibrate-on`\nhint: `--format json` has");
         }
         Ok(())
     }

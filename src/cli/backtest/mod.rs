@@ -145,6 +145,12 @@ fn leave_one_out(
     };
     let physics = predicted(Residuals::Ignored)?;
     let learned = predicted(Residuals::Learned)?;
+    let mut skipped = skipped.clone();
+    let alone = cases.len() - physics.cases.len();
+    if alone > 0 {
+        let because = "no other group of its source to learn from".to_owned();
+        skipped.push((because, alone));
+    }
     let basis = |what: &str| {
         format!(
             "Leave one group out, {what}: every group is predicted by a fit to the other groups of \
@@ -159,8 +165,8 @@ fn leave_one_out(
     };
     let answer = Answer {
         reports: vec![
-            physics.report(basis("formulas alone"), vec![], skipped, arguments),
-            learned.report(basis("with learned residuals"), vec![], skipped, arguments),
+            physics.report(basis("formulas alone"), vec![], &skipped, arguments),
+            learned.report(basis("with learned residuals"), vec![], &skipped, arguments),
         ],
         ..Answer::default()
     };

@@ -46,6 +46,8 @@ struct BacktestDocument {
 struct TransfersDocument {
     /// What was done, in a sentence.
     basis: String,
+    /// Sources whose runs the figures before were fitted to, those held out included.
+    in_sample: Vec<String>,
     /// One entry for each source, GPU and number format.
     settings: Vec<TransferDocument>,
 }
@@ -91,6 +93,8 @@ struct HeldOutDocument {
 struct ReportDocument {
     /// What the predictions rest on, in a sentence.
     basis: String,
+    /// Sources whose runs the figures were fitted to: scores on them are in sample.
+    in_sample: Vec<String>,
     /// Scores of each group.
     groups: Vec<ScopeDocument>,
     /// Scores of each source.
@@ -246,6 +250,7 @@ impl ReportDocument {
         let skipped = report.skipped.iter();
         Self {
             basis: report.basis.clone(),
+            in_sample: report.in_sample.clone(),
             groups: backtest.groups.iter().map(ScopeDocument::new).collect(),
             sources: backtest.sources.iter().map(ScopeDocument::new).collect(),
             total: ScoresDocument::new(&backtest.total),
@@ -274,6 +279,7 @@ impl TransfersDocument {
     fn new(report: &TransferReport) -> Self {
         Self {
             basis: report.basis.clone(),
+            in_sample: report.in_sample.clone(),
             settings: report.transfers.iter().map(TransferDocument::new).collect(),
         }
     }

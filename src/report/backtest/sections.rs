@@ -53,13 +53,8 @@ fn summary(report: &BacktestReport) -> Section {
         header.push(format!("pick at risk {risk}"));
         header.extend(["top 3", "thumb", "random", "OOM / none fits"].map(str::to_owned));
     }
-    let left_out: usize = report.skipped.iter().map(|(_, runs)| runs).sum();
     let mut notes = vec![PICK_NOTE.to_owned()];
-    if left_out > 0 {
-        notes.push(format!(
-            "{left_out} runs left out: they cannot be modelled."
-        ));
-    }
+    notes.extend(left_out_note(report));
     Section {
         title: "Scores".to_owned(),
         header,
@@ -68,6 +63,17 @@ fn summary(report: &BacktestReport) -> Section {
         notes,
         ..Section::default()
     }
+}
+
+/// How many runs were left out, and why.
+fn left_out_note(report: &BacktestReport) -> Option<String> {
+    let skipped = report.skipped;
+    let total: usize = skipped.iter().map(|(_, runs)| runs).sum();
+    let reasons: Vec<String> = skipped
+        .iter()
+        .map(|(reason, runs)| format!("{reason} ({runs})"))
+        .collect();
+    (total > 0).then(|| format!("{total} runs left out: {}.", reasons.join(", ")))
 }
 
 fn summary_row(scores: &Scores) -> Vec<String> {
