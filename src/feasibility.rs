@@ -313,7 +313,8 @@ fn check_listed(instance: &Instance, layout: &Layout) -> Vec<Violation> {
     let mut found = Vec::new();
     for axis in Axis::ALL {
         let (code, listed) = (candidate.code(axis), instance.space.values(axis));
-        if (axis == Axis::Checkpointing && flag.is_none()) || listed.contains(&code) {
+        let undecided = axis == Axis::Checkpointing && flag.is_none();
+        if undecided || !instance.space.is_listed(axis) || listed.contains(&code) {
             continue;
         }
         let values: Vec<String> = listed.iter().map(|&code| axis.show(code)).collect();

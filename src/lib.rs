@@ -18,6 +18,7 @@ pub mod layout_argument;
 pub mod layout_space;
 pub mod plan;
 pub mod planner;
+pub mod price;
 pub mod quantity;
 pub mod report;
 pub mod rule;

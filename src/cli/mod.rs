@@ -8,6 +8,7 @@ mod evaluate;
 mod export;
 mod goal;
 mod instance_arguments;
+mod price;
 mod runs;
 mod solve;
 
@@ -76,6 +77,8 @@ enum Command {
     Solve(solve::SolveArguments),
     /// Solve many instance files side by side.
     Batch(batch::BatchArguments),
+    /// Price changes of a job by solving it anew: more memory, nodes, network, other kernels.
+    Price(price::PriceArguments),
     /// Predict time and memory of one given layout, or of a file of measured runs.
     Evaluate(evaluate::EvaluateArguments),
     /// Score predictions and picks against files of measured runs.
@@ -109,6 +112,7 @@ pub(crate) fn run() -> Result<ExitCode> {
     let code = match cli.command {
         Command::Solve(arguments) => solve::run(&arguments, colour)?,
         Command::Batch(arguments) => batch::run(&arguments, colour)?,
+        Command::Price(arguments) => price::run(&arguments, colour)?,
         Command::Evaluate(arguments) => evaluate::run(&arguments, colour)?,
         Command::Backtest(arguments) => backtest::run(&arguments, colour)?,
         Command::Calibrate(arguments) => calibrate::run(&arguments, colour)?,

@@ -125,7 +125,18 @@ impl Best {
         }
     }
 
-    /// Whether the time ended the search.
+    /// The status word of JSON and tables.
+    #[must_use]
+    pub const fn status(&self) -> &'static str {
+        match self {
+            Self::Optimal(_) => "optimal",
+            Self::Feasible(_) => "feasible",
+            Self::Infeasible => "infeasible",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// Whether the answer is proven: the time did not end the search.
     #[must_use]
     pub const fn is_settled(&self) -> bool {
         matches!(self, Self::Optimal(_) | Self::Infeasible)

@@ -191,7 +191,7 @@ pub fn plan_for(
     options: &PlanOptions,
 ) -> Result<Answer, PlanError> {
     let counts = match goal.objective {
-        Objective::FewestGpus => ascending(instance, goal, options)?,
+        Objective::FewestGpus => solve_ascending(instance, goal, options)?,
         _ => solve_counts(instance, goal, &goal.counts, options)?,
     };
     let meets = |count: &&Count| count.fastest().is_some_and(|best| goal.is_met(best));
@@ -263,8 +263,13 @@ const AT_ONCE: usize = 4;
 /// Numbers above the fewest that are solved for comparison.
 const BEYOND: usize = 2;
 
-/// Solves the numbers in ascending order until one meets the demands, and some more for comparison.
-fn ascending(
+/// Solves the numbers of the goal in ascending order until one meets the demands, and some more for
+/// comparison.
+///
+/// # Errors
+///
+/// When the solver fails, or an answer fails its verification.
+pub fn solve_ascending(
     instance: &Instance,
     goal: &Goal,
     options: &PlanOptions,

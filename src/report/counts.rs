@@ -6,7 +6,7 @@ use tabled::settings::object::Columns;
 
 use super::layout_text::degrees;
 use super::number::{amount, duration, grouped, run_time};
-use super::style::{Meaning, Style, bare, render, wrap};
+use super::style::{Meaning, Style, bare, fit_column, render, wrap};
 use super::table::{self, with_heading};
 use crate::planner::Best;
 use crate::planner::objective::{Answer, Count, CountResult, Goal, Objective};
@@ -72,16 +72,15 @@ fn neighbours(goal: &Goal, answer: &Answer) -> String {
     let at = answer.counts.iter().position(|count| count.gpus == gpus);
     let at = at.unwrap_or(0);
     let shown = at.saturating_sub(AROUND)..(at + AROUND + 1).min(answer.counts.len());
-    let mut table = Builder::default();
     let (time, cost) = match goal.steps {
         Some(_) => ("run", "GPU hours"),
         None => ("step", "GPU-s a step"),
     };
-    table.push_record(["GPUs", "fastest layout", "MFU", time, cost, ""]);
-    for count in &answer.counts[shown] {
-        table.push_record(row(goal, answer, count));
-    }
-    let mut table = bare(table.build());
+    let mut rows = vec![["GPUs", "fastest layout", "MFU", time, cost, ""].map(str::to_owned)];
+    let counts = answer.counts[shown].iter();
+    rows.extend(counts.map(|count| row(goal, answer, count)));
+    fit_column(&mut rows, 1);
+    let mut table = bare(Builder::from_iter(rows).build());
     table.modify(Columns::new(2..5), Alignment::right());
     table.modify(Columns::one(0), Alignment::right());
     render(table)

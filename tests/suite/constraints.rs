@@ -11,7 +11,7 @@ use parlayout::framework::CheckpointRule;
 use parlayout::instance::{self, Instance, InstanceError, Overrides};
 use parlayout::layout::{Cell, Layout, Stage};
 use parlayout::plan::{Formulation, Outcome};
-use parlayout::planner::{self, PlanOptions, layout_choice};
+use parlayout::planner::{self, PlanOptions, layout_choice, staged};
 use parlayout::quantity::Mfu;
 use proptest::prelude::*;
 
@@ -289,10 +289,13 @@ fn the_written_program_has_the_row() {
         "hagemann-13b-2k-64gpu.toml",
         &["name = \"small\"\nterms = { tensor_parallel = 1, layers_first = 2 }\nat_most = 60"],
     );
-    let (data, _) = layout_choice::written_program(&instance, &PlanOptions::default());
-    let text = data.to_string();
-    assert!(text.contains("constraint(small):"), "{text}");
-    assert!(text.contains("<= 60"), "{text}");
+    let options = PlanOptions::default();
+    let (choice, _) = layout_choice::written_program(&instance, &options);
+    let (staged, _) = staged::written_program(&instance, &options).expect("it can be built");
+    for text in [choice.to_string(), staged.to_string()] {
+        assert!(text.contains("constraint(small):"), "{text}");
+        assert!(text.contains("<= 60"), "{text}");
+    }
 }
 
 #[test]

@@ -7,6 +7,8 @@ mod exhaustive;
 mod instance_files;
 mod instances;
 mod measured;
+mod objectives;
+mod prices;
 mod properties;
 mod readme;
 mod staged;

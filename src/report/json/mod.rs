@@ -8,7 +8,9 @@ mod calibration;
 mod job;
 mod layout;
 mod objective;
+mod pareto;
 mod prediction;
+mod price;
 mod proof;
 
 use schemars::JsonSchema;
@@ -34,6 +36,8 @@ pub const SOLUTION: &str = "parlayout/solution/v1";
 pub const EVALUATION: &str = "parlayout/evaluation/v1";
 
 pub use calibration::CALIBRATION;
+pub use pareto::{PARETO, pareto, pareto_schema};
+pub use price::{PRICE, price, price_schema};
 
 /// The answer to an instance as a document of the format [`SOLUTION`], on several lines.
 #[must_use]

@@ -5,7 +5,6 @@ use serde::Serialize;
 
 use super::layout::LayoutDocument;
 use super::rounded;
-use crate::planner::Best;
 use crate::planner::objective::{Answer, Count, CountResult, Goal};
 use crate::quantity::Seconds;
 
@@ -87,10 +86,7 @@ impl CountDocument {
             gpus: count.gpus,
             status: match &count.result {
                 CountResult::TooSlow(_) => "too-slow",
-                CountResult::Solved(Best::Optimal(_)) => "optimal",
-                CountResult::Solved(Best::Feasible(_)) => "feasible",
-                CountResult::Solved(Best::Infeasible) => "infeasible",
-                CountResult::Solved(Best::Unknown) => "unknown",
+                CountResult::Solved(best) => best.status(),
             },
             meets_demands: fastest.is_some_and(|fastest| goal.is_met(fastest)),
             layout: fastest.map(|fastest| {
