@@ -17,12 +17,27 @@ fn refreshed(readme: &str) -> String {
             continue;
         }
         writeln!(text, "{line}").expect("text takes every write");
-        if let Some((lines, arguments)) = command(line) {
+        if let Some((lines, arguments)) = command(line)
+            && has_its_files(arguments)
+        {
             text.push_str(&shown(lines, arguments));
             inside = true;
         }
     }
     text
+}
+
+/// Whether the measured runs that a command reads are there: they are optional
+/// (`data/README.md`). Without them, what is shown stays.
+fn has_its_files(arguments: &str) -> bool {
+    let mut files = arguments
+        .split(' ')
+        .filter(|argument| argument.starts_with("data/"));
+    let missing = files.find(|file| !project(file).exists());
+    if let Some(file) = missing {
+        eprintln!("not refreshed, since `{file}` is not there: {arguments}");
+    }
+    missing.is_none()
 }
 
 /// The lines to show (from 1) and the arguments of a marker.

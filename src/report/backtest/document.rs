@@ -91,6 +91,8 @@ struct HeldOutDocument {
 /// Scores of one kind of prediction.
 #[derive(Debug, Serialize, JsonSchema)]
 struct ReportDocument {
+    /// What tells it apart from the other reports.
+    name: &'static str,
     /// What the predictions rest on, in a sentence.
     basis: String,
     /// Sources whose runs the figures were fitted to: scores on them are in sample.
@@ -249,6 +251,7 @@ impl ReportDocument {
         let findings = report.findings.iter();
         let skipped = report.skipped.iter();
         Self {
+            name: report.name,
             basis: report.basis.clone(),
             in_sample: report.in_sample.clone(),
             groups: backtest.groups.iter().map(ScopeDocument::new).collect(),
