@@ -3,6 +3,7 @@
 use crate::axis::{Assignment, Axis, Candidate};
 use crate::job::Job;
 use crate::layout::{AttentionKernel, Checkpointing, RmsNormKernel, Schedule, Sharding};
+use crate::rule::RuleSet;
 
 /// The values that may be tried on each axis, and combinations that may not.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,6 +12,11 @@ pub struct LayoutSpace {
     values: [Vec<u32>; Axis::COUNT],
     /// Combinations that the user rules out.
     pub forbidden: Vec<Assignment>,
+    /// Rules that are not applied: what an explanation drops to see what a rule costs. Empty in
+    /// every instance that is read; [`Formulation::LayoutChoice`] applies all rules.
+    ///
+    /// [`Formulation::LayoutChoice`]: crate::plan::Formulation::LayoutChoice
+    pub relaxed: RuleSet,
 }
 
 /// Largest micro-batch tried unless the instance lists others.
@@ -74,6 +80,7 @@ impl LayoutSpace {
         Self {
             values,
             forbidden: Vec::new(),
+            relaxed: RuleSet::EMPTY,
         }
     }
 

@@ -5,6 +5,7 @@ pub mod axis;
 pub mod catalog;
 pub mod cluster;
 pub mod cost_model;
+pub mod explain;
 pub mod export;
 pub mod feasibility;
 pub mod framework;

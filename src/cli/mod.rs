@@ -2,7 +2,9 @@
 
 mod batch;
 mod catalog;
+mod diff;
 mod evaluate;
+mod explain;
 mod export;
 mod instance_arguments;
 mod runs;
@@ -75,6 +77,11 @@ enum Command {
     Batch(batch::BatchArguments),
     /// Predict time and memory of one given layout, or of a file of measured runs.
     Evaluate(evaluate::EvaluateArguments),
+    /// Say why there is no layout and what would repair that, what limits the best one, or why
+    /// it has not another value.
+    Explain(explain::ExplainArguments),
+    /// Set two layouts side by side, term by term.
+    Diff(diff::DiffArguments),
     /// Print the flags of a training framework for the solved layout.
     Export(export::ExportArguments),
     /// List the presets and where their figures come from.
@@ -103,6 +110,8 @@ pub(crate) fn run() -> Result<ExitCode> {
         Command::Solve(arguments) => solve::run(&arguments, colour)?,
         Command::Batch(arguments) => batch::run(&arguments, colour)?,
         Command::Evaluate(arguments) => evaluate::run(&arguments, colour)?,
+        Command::Explain(arguments) => explain::run(&arguments, colour)?,
+        Command::Diff(arguments) => diff::run(&arguments, colour)?,
         Command::Export(arguments) => export::run(&arguments)?,
         Command::Catalog(arguments) => catalog::run(&arguments, colour)?,
         Command::Completions { shell } => {

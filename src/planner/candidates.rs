@@ -87,7 +87,8 @@ fn walk(
     };
     for &code in instance.space.values(axis) {
         codes[axis as usize] = code;
-        if !literal && axis == Axis::DataParallel && !fills_cluster(instance, codes) {
+        let relaxed = instance.space.relaxed.contains(Rule::GpuCount);
+        if !literal && !relaxed && axis == Axis::DataParallel && !fills_cluster(instance, codes) {
             continue;
         }
         walk(instance, literal, depth + 1, codes, entries);
@@ -169,7 +170,7 @@ pub fn broken_rules(instance: &Instance, candidate: &Candidate) -> RuleSet {
         .iter()
         .any(|assignment| assignment.matches(candidate));
     broken.insert_if(Rule::Forbidden, forbidden);
-    broken
+    broken.without(instance.space.relaxed)
 }
 
 /// `gb mod (dp b)`: 0 for whole micro-batches on every replica.

@@ -1,82 +1,186 @@
 //! Why no combination of a space is possible.
+//!
+//! Every combination of a universe that is wider than the space breaks some requirements of the
+//! instance: rules, listed values, forbidden combinations. The smallest such sets are the
+//! *corrections*: without them there is a layout. A set of requirements clashes if and only if it
+//! has one of every correction, so a smallest clash is a minimum hitting set of the corrections
+//! (Reiter, Artificial Intelligence 32, 1987), found by the program [`hitting_set`].
 
-use crate::plan::{Infeasibility, Nearest, Proof};
-use crate::rule::{Rule, RuleSet};
+mod relaxation;
+mod requirement;
+mod room;
+mod universe;
+mod walk;
 
-use super::cost_table::{CostTable, Entry};
-use super::{candidates, evaluate};
+use formulations::hitting_set;
+use formulations::solve::SolverOptions;
+use formulations::staged::StagedError;
+
+pub use relaxation::{with_job, without};
+pub use requirement::{Requirement, RequirementSet};
+pub use universe::{
+    context_parallel_degrees, listed_axes, tensor_parallel_degrees, unlisted_values,
+};
+pub use walk::Correction;
+
+use crate::axis::Candidate;
 use crate::feasibility;
+use crate::instance::Instance;
+use crate::layout::{Checkpointing, Layout, Recompute};
+use crate::plan::{Formulation, Infeasibility, Nearest, Proof};
+use crate::quantity::Bytes;
+use room::Shortfall;
+use walk::Walk;
 
-/// The smallest set of rules that excludes every combination, and the combination nearest to
-/// being possible.
-pub(super) fn explain(table: &CostTable, proof: Proof) -> Infeasibility {
-    let broken: Vec<RuleSet> = table
-        .entries
-        .iter()
-        .map(|entry| all_broken(table, entry))
-        .collect();
-    Infeasibility {
-        clashing_rules: clash(&broken)
-            .into_iter()
-            .map(|rule| rule.to_string())
-            .collect(),
-        nearest: nearest(table, &broken),
-        proof,
+use super::{PlanError, best_layout, evaluate};
+
+/// What an infeasible instance suffers from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Analysis {
+    /// Sets of requirements without which there is a layout, the smallest first.
+    pub corrections: Vec<Correction>,
+    /// Sets of requirements that no layout satisfies together, disjoint, the smallest first. Each
+    /// is minimal: without any one of its requirements the others can be satisfied.
+    pub clashes: Vec<RequirementSet>,
+    /// The layout that keeps everything but memory and misses least.
+    pub least_shortage: Option<Shortage>,
+}
+
+/// What is missing of memory.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Shortage {
+    /// On the fullest GPU.
+    pub amount: Bytes,
+    /// The layout that misses it.
+    pub layout: Layout,
+}
+
+/// Finds the reasons for which `formulation` has no layout of the instance.
+///
+/// # Errors
+///
+/// When the solver fails.
+pub fn analyse(instance: &Instance, formulation: Formulation) -> Result<Analysis, PlanError> {
+    let corrections = Walk::new(instance, formulation).corrections();
+    let clashes = clashes(&corrections)?;
+    let least = Walk::new(instance, formulation).least_shortfall();
+    Ok(Analysis {
+        corrections,
+        clashes,
+        least_shortage: least.map(|Shortfall { amount, layout }| Shortage {
+            amount: Bytes::new(amount as f64 * KIB),
+            layout,
+        }),
+    })
+}
+
+/// Whether the instance has a layout, without saying which: quicker than a plan.
+#[must_use]
+pub fn has_layout(instance: &Instance) -> bool {
+    Walk::new(instance, Formulation::Staged).finds_layout()
+}
+
+/// The least additional memory of a GPU, within what the accepted risk leaves, with which the
+/// instance has a layout; `None` if it has one already, or none with any memory.
+#[must_use]
+pub fn least_shortage(instance: &Instance) -> Option<Bytes> {
+    let least = Walk::new(instance, Formulation::Staged).least_shortfall()?;
+    (least.amount > 0).then(|| Bytes::new(least.amount as f64 * KIB))
+}
+
+/// Bytes of the unit of memory.
+const KIB: f64 = 1024.0;
+
+/// The smallest clash, then the smallest that shares nothing with those before, and so on.
+fn clashes(corrections: &[Correction]) -> Result<Vec<RequirementSet>, PlanError> {
+    let mut open: Vec<u64> = corrections.iter().map(|it| it.dropped.bits()).collect();
+    let mut clashes = Vec::new();
+    while !open.is_empty() && !open.contains(&0) {
+        let used = open.iter().fold(0, |used, mask| used | mask);
+        let elements = hitting_set::elements_of(used);
+        let sets = open.iter().map(|&mask| {
+            let own = hitting_set::elements_of(mask).into_iter();
+            own.filter_map(|bit| elements.iter().position(|&element| element == bit))
+                .collect()
+        });
+        let data = hitting_set::Data {
+            weights: vec![1; elements.len()],
+            sets: sets.collect(),
+        };
+        let outcome =
+            hitting_set::solve(&data, &SolverOptions::default()).map_err(StagedError::from)?;
+        let Some(smallest) = outcome.solution() else {
+            break;
+        };
+        let taken = smallest.elements.iter();
+        let clash = taken.fold(0, |clash, &element| clash | 1_u64 << elements[element]);
+        clashes.push(RequirementSet::from_bits(clash));
+        for mask in &mut open {
+            *mask &= !clash;
+        }
     }
+    Ok(clashes)
 }
 
-/// The broken rules of an entry, memory included.
-fn all_broken(table: &CostTable, entry: &Entry) -> RuleSet {
-    let mut broken = entry.broken;
-    let over = table
-        .exact(entry)
-        .is_some_and(|(_, cost)| !CostTable::fits(&cost, table.capacity));
-    broken.insert_if(Rule::MemoryCapacity, over);
-    broken
+/// The smallest set of requirements that clash, and the layout nearest to being possible.
+///
+/// # Errors
+///
+/// When the solver fails.
+pub(super) fn explain(instance: &Instance, proof: Proof) -> Result<Infeasibility, PlanError> {
+    let analysis = analyse(instance, proof.formulation)?;
+    let clash = analysis.clashes.first().copied().unwrap_or_default();
+    Ok(Infeasibility {
+        clashing_rules: clash.iter().map(|it| it.to_string()).collect(),
+        nearest: nearest(instance, &analysis)?,
+        proof,
+    })
 }
 
-/// A smallest set of rules of which every combination breaks one, by trying sets in order of size.
-/// With sixteen rules there are at most 65,536 sets.
-fn clash(broken: &[RuleSet]) -> Vec<Rule> {
-    let mut masks: Vec<u64> = broken.iter().map(|rules| rules.bits()).collect();
-    masks.sort_unstable();
-    masks.dedup();
-    let mut sets: Vec<u64> = (0..1 << Rule::ALL.len()).collect();
-    sets.sort_by_key(|set| (set.count_ones(), std::cmp::Reverse(*set)));
-    let found = sets
-        .into_iter()
-        .find(|set| masks.iter().all(|mask| mask & set != 0));
-    let set = found.unwrap_or(0);
-    Rule::ALL
-        .into_iter()
-        .filter(|&rule| set & (1 << rule as u64) != 0)
-        .collect()
-}
-
-/// The combination that breaks the fewest rules, then exceeds the capacity by the least.
-fn nearest(table: &CostTable, broken: &[RuleSet]) -> Option<Nearest> {
-    let excess = |entry: &Entry| {
-        let memory = table.exact(entry).map(|(_, cost)| cost.memory);
-        memory
-            .and_then(|stages| stages.into_iter().max())
-            .unwrap_or(i64::MAX)
+/// The layout that misses memory by the least; where choices clash before memory does, the best
+/// without the first correction.
+///
+/// # Errors
+///
+/// When the solver fails.
+pub fn nearest(instance: &Instance, analysis: &Analysis) -> Result<Option<Nearest>, PlanError> {
+    let (layout, witness) = if let Some(shortage) = &analysis.least_shortage {
+        (Some(shortage.layout.clone()), None)
+    } else if let Some(correction) = analysis.corrections.first() {
+        let Correction { dropped, witness } = correction;
+        let best = best_layout(&without(instance, *dropped, witness))?;
+        (best.map(|best| best.layout), Some(*witness))
+    } else {
+        (None, None)
     };
-    let index = (0..broken.len()).min_by_key(|&index| {
-        (
-            broken[index].iter().count(),
-            excess(&table.entries[index]),
-            index,
-        )
-    })?;
-    let candidate = table.entries[index].candidate;
-    let evaluated = candidates::layout(table.instance, &candidate)
-        .map(|layout| evaluate(table.instance, layout));
-    let violations = evaluated.as_ref().map_or_else(Vec::new, |evaluated| {
-        feasibility::check(table.instance, &evaluated.layout)
+    let candidate = layout.as_ref().map(|layout| Candidate {
+        cell: layout.cell,
+        checkpointing: main_flag(layout),
     });
-    Some(Nearest {
+    let evaluated = layout.map(|layout| evaluate(instance, layout));
+    let violations = evaluated.as_ref().map_or_else(Vec::new, |evaluated| {
+        feasibility::check(instance, &evaluated.layout)
+    });
+    Ok(candidate.or(witness).map(|candidate| Nearest {
         candidate,
         evaluated,
         violations,
-    })
+    }))
 }
+
+/// The recompute mode of most layers.
+fn main_flag(layout: &Layout) -> Checkpointing {
+    let by_mode = |mode: Recompute| -> u32 {
+        let stages = layout.stages.iter();
+        stages.map(|stage| stage.recomputed[mode as usize]).sum()
+    };
+    Checkpointing::ALL
+        .iter()
+        .copied()
+        .filter(|flag| flag.recompute().is_some_and(|mode| by_mode(mode) > 0))
+        .max_by_key(|flag| flag.recompute().map(by_mode))
+        .unwrap_or(Checkpointing::None)
+}
+
+#[cfg(test)]
+mod tests;

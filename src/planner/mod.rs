@@ -4,7 +4,7 @@ pub mod best_first;
 pub mod candidates;
 pub mod cost_table;
 pub mod encode;
-mod infeasibility;
+pub mod infeasibility;
 pub mod layout_choice;
 pub mod quantise;
 pub mod staged;
@@ -81,6 +81,16 @@ pub fn plan(instance: &Instance, options: &PlanOptions) -> Result<Outcome, PlanE
         Formulation::LayoutChoice => layout_choice::plan(instance, options),
         Formulation::Staged => staged::plan(instance, options),
     }
+}
+
+/// The best layout of the instance by the program `staged`, without neighbours and proof; `None` if
+/// there is none.
+///
+/// # Errors
+///
+/// When the solver fails, or its answer fails the verification.
+pub fn best_layout(instance: &Instance) -> Result<Option<Evaluated>, PlanError> {
+    staged::best_layout(instance, &PlanOptions::default())
 }
 
 /// The layout with its prediction.

@@ -6,7 +6,7 @@ use formulations::staged::bounds::{balance_bound, bottleneck_bound};
 use formulations::staged::{self as program, Data, Plan as ProgramPlan};
 
 use crate::instance::Instance;
-use crate::layout::{Layout, Stage};
+use crate::layout::Layout;
 use crate::plan::{Formulation, Outcome, Plan, Proof};
 use crate::quantity::Mfu;
 
@@ -124,24 +124,7 @@ impl Encoded {
     /// The layout of a plan of the program.
     fn layout(&self, screening: &Screening, plan: &ProgramPlan) -> Layout {
         let (choice, variant) = &self.variants[plan.cell];
-        let stages = plan
-            .layers
-            .iter()
-            .zip(&plan.recomputed)
-            .map(|(&layers, counts)| {
-                let mut recomputed = [0; 3];
-                for (&mode, &count) in variant.modes.iter().zip(counts) {
-                    recomputed[mode as usize] = count as u32;
-                }
-                Stage {
-                    layers: layers as u32,
-                    recomputed,
-                }
-            });
-        Layout {
-            cell: screening.choices[*choice].cell,
-            stages: stages.collect(),
-        }
+        variant.layout(&screening.choices[*choice].cell, plan)
     }
 
     /// The best plans of `count` distinct choices.
@@ -204,7 +187,7 @@ pub fn plan(instance: &Instance, options: &PlanOptions) -> Result<Outcome, PlanE
         Solved::Feasible {
             solution, bound, ..
         } => Outcome::Feasible(finish(solution, bound.floor() as i64)?),
-        Solved::Infeasible { .. } => Outcome::Infeasible(infeasibility::explain(&table, proof)),
+        Solved::Infeasible { .. } => Outcome::Infeasible(infeasibility::explain(instance, proof)?),
         Solved::Unknown { .. } => Outcome::Unknown(proof),
     })
 }
@@ -253,7 +236,15 @@ fn safer(
         max_oom_risk: risk / 2.0,
         ..instance.clone()
     };
-    let table = CostTable::new(&cautious);
+    best_layout(&cautious, options)
+}
+
+/// The best layout alone, without its neighbours and its proof; `None` if there is none.
+pub(super) fn best_layout(
+    instance: &Instance,
+    options: &PlanOptions,
+) -> Result<Option<crate::plan::Evaluated>, PlanError> {
+    let table = CostTable::new(instance);
     let screening = screen(&table, 1, Pruning::ByBounds);
     let encoded = encode(&table, &screening);
     let solver = SolverOptions {
@@ -265,6 +256,6 @@ fn safer(
     };
     let claimed = table
         .quantum
-        .parts_per_billion(&cautious.job, best.objective);
-    verify(&cautious, encoded.layout(&screening, &best), claimed).map(Some)
+        .parts_per_billion(&instance.job, best.objective);
+    verify(instance, encoded.layout(&screening, &best), claimed).map(Some)
 }

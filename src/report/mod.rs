@@ -4,8 +4,10 @@
 
 pub mod batch;
 pub mod catalog;
+pub mod comparison;
 mod components;
 pub mod evaluation;
+pub mod explanation;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod infeasible;
@@ -16,4 +18,4 @@ mod style;
 pub mod table;
 mod trust;
 
-pub use style::{Colour, Style};
+pub use style::{Colour, Style, shell_word};

@@ -38,7 +38,7 @@ pub fn solution(instance: &Instance, outcome: &Outcome, style: &Style) -> String
     blocks.push(notes.join("\n"));
     blocks.extend(warnings(instance, style));
     if outcome.plan().is_some() {
-        blocks.push(next_command(style));
+        blocks.push(next_command(style, "export", " --to megatron-lm"));
     }
     let mut text = blocks.join("\n\n");
     text.push('\n');
@@ -250,10 +250,10 @@ fn proof_note(proof: &Proof, has_plan: bool) -> String {
     )
 }
 
-/// The command that writes the framework's flags. A command is never broken, so that it can be
-/// copied; arguments that do not fit are named instead.
-fn next_command(style: &Style) -> String {
-    let command = |arguments: &str| format!("parlayout export {arguments} --to megatron-lm");
+/// The command that comes next. A command is never broken, so that it can be copied; arguments
+/// that do not fit are named instead.
+pub(crate) fn next_command(style: &Style, name: &str, options: &str) -> String {
+    let command = |arguments: &str| format!("parlayout {name} {arguments}{options}");
     let mut text = command(&style.instance_arguments);
     let unusual = style.instance_arguments.chars().any(|c| printable(c) != c);
     if unusual || columns(&text) + columns("Next: ") > WIDTH {

@@ -1,6 +1,6 @@
 //! How far a cell is from fitting.
 
-use super::bounds::equal_middle_splits;
+use super::bounds::{self, equal_middle_splits};
 use super::data::{Cell, Partition, RecomputeRule, Stage};
 
 /// Why no distribution of the layers fits a cell.
@@ -15,6 +15,12 @@ pub enum Shortage {
     },
     /// The fewest and most layers of the stages do not admit the number of layers.
     Layers,
+}
+
+/// Whether some distribution of the layers fits the cell: quicker than [`shortage`].
+#[must_use]
+pub fn fits(cell: &Cell, layers: i64) -> bool {
+    bounds::fits(cell, layers, &mut bounds::Scratch::default())
 }
 
 /// What a cell is short of; `None` if some distribution of the layers fits.

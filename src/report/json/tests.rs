@@ -5,7 +5,6 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::*;
-use crate::plan::Nearest;
 use crate::report::fixture;
 
 fn parse(text: &str) -> Value {
@@ -123,4 +122,6 @@ fn check_shipped(file: &str, schema: &str) {
 fn the_shipped_schemas_are_current() {
     check_shipped("solution.schema.json", &solution_schema());
     check_shipped("evaluation.schema.json", &evaluation_schema());
+    check_shipped("explanation.schema.json", &explanation_schema());
+    check_shipped("comparison.schema.json", &comparison_schema());
 }
