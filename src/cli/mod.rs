@@ -1,11 +1,13 @@
 //! The command line: definitions and dispatch.
 
+mod backtest;
 mod batch;
 mod catalog;
 mod diff;
 mod evaluate;
 mod explain;
 mod export;
+mod goal;
 mod instance_arguments;
 mod runs;
 mod solve;
@@ -82,6 +84,8 @@ enum Command {
     Explain(explain::ExplainArguments),
     /// Set two layouts side by side, term by term.
     Diff(diff::DiffArguments),
+    /// Score predictions and picks against files of measured runs.
+    Backtest(backtest::BacktestArguments),
     /// Print the flags of a training framework for the solved layout.
     Export(export::ExportArguments),
     /// List the presets and where their figures come from.
@@ -112,6 +116,7 @@ pub(crate) fn run() -> Result<ExitCode> {
         Command::Evaluate(arguments) => evaluate::run(&arguments, colour)?,
         Command::Explain(arguments) => explain::run(&arguments, colour)?,
         Command::Diff(arguments) => diff::run(&arguments, colour)?,
+        Command::Backtest(arguments) => backtest::run(&arguments, colour)?,
         Command::Export(arguments) => export::run(&arguments)?,
         Command::Catalog(arguments) => catalog::run(&arguments, colour)?,
         Command::Completions { shell } => {

@@ -10,8 +10,7 @@ use crate::layout::{Layout, Stage};
 use crate::plan::{Formulation, Nearest};
 use crate::planner::PlanError;
 use crate::planner::infeasibility::{
-    Analysis, Correction, Requirement, RequirementSet, analyse, least_shortage, listed_axes,
-    nearest, without,
+    Analysis, Correction, Requirement, RequirementSet, analyse, least_shortage, nearest, without,
 };
 use crate::quantity::Bytes;
 use crate::rule::Rule;
@@ -22,13 +21,24 @@ use super::repairs::{Repair, repairs};
 /// Why an instance has no layout, and what would give it one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reasons {
-    /// Sets of requirements that no layout satisfies together, the smallest first. Each is
-    /// minimal; they have nothing in common, so every one of them has to be resolved.
+    /// Sets of requirements that no layout satisfies together, the smallest first; they have nothing
+    /// in common, so every one of them has to be resolved.
     pub clashes: Vec<Clash>,
+    /// What it takes to resolve them.
+    pub resolution: Resolution,
     /// The layout nearest to being possible.
     pub nearest: Option<Nearest>,
     /// Changes that give the instance a layout, the cheapest first, each solved.
     pub repairs: Vec<Repair>,
+}
+
+/// What it takes to give an instance a layout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resolution {
+    /// Dropping any one requirement of the only clash.
+    AnyOne,
+    /// Dropping several requirements.
+    Several,
 }
 
 /// Requirements that no layout satisfies together.
@@ -63,8 +73,15 @@ pub fn reasons(instance: &Instance, kept: &[Axis], reread: &Reread) -> Result<Re
             })
             .collect(),
     });
+    let alone = |correction: &Correction| correction.dropped.len() == 1;
+    let resolution = if analysis.corrections.iter().any(alone) {
+        Resolution::AnyOne
+    } else {
+        Resolution::Several
+    };
     Ok(Reasons {
         clashes: clashes.collect(),
+        resolution,
         nearest: nearest(instance, &analysis)?,
         repairs: repairs(instance, &analysis, kept, reread)?,
     })
@@ -83,6 +100,7 @@ fn message(
             Some(assignment) => format!("the instance forbids {assignment}"),
             None => "the instance forbids a combination".to_owned(),
         },
+        Requirement::Constraint(index) => row(instance, index),
         Requirement::CheckpointRule => checkpoint_rule(instance),
         Requirement::Rule(Rule::GpuCount) => gpu_count(instance, clash),
         Requirement::Rule(Rule::MemoryCapacity) => memory_capacity(instance, analysis),
@@ -96,7 +114,7 @@ fn message(
 fn listed(instance: &Instance, axis: Axis) -> String {
     let values = instance.space.values(axis);
     let shown: Vec<String> = values.iter().map(|&code| axis.show(code)).collect();
-    let origin = if listed_axes(instance).contains(&axis) {
+    let origin = if instance.space.listed().contains(axis) {
         "the instance lists"
     } else {
         "the default is"
@@ -111,6 +129,18 @@ fn any_of(shown: &[String]) -> String {
         [only] => only.clone(),
         [first @ .., last] => format!("{} or {last}", first.join(", ")),
     }
+}
+
+/// A row of the user's own.
+pub(super) fn row(instance: &Instance, index: usize) -> String {
+    instance
+        .space
+        .constraints
+        .get(index)
+        .map_or_else(String::new, |row| {
+            let (comparison, right) = (row.comparison.words(), row.right);
+            format!("`{}`: {row} is {comparison} {right}", row.name)
+        })
 }
 
 fn checkpoint_rule(instance: &Instance) -> String {

@@ -3,31 +3,10 @@
 use crate::axis::{Axis, Candidate};
 use crate::framework::CheckpointRule;
 use crate::instance::Instance;
-use crate::job::Job;
-use crate::layout_space::LayoutSpace;
 use crate::rule::Rule;
 
 use super::requirement::{Requirement, RequirementSet};
-use super::universe::{
-    context_parallel_degrees, listed_axes, tensor_parallel_degrees, unlisted_values,
-};
-
-/// The instance with another job: listed values stay, axes that are not listed try everything that
-/// is legal for the new job.
-#[must_use]
-pub fn with_job(instance: &Instance, job: Job) -> Instance {
-    let mut space = LayoutSpace::everything_legal(&job);
-    for axis in listed_axes(instance) {
-        space.restrict(axis, instance.space.values(axis).to_vec());
-    }
-    space.forbidden.clone_from(&instance.space.forbidden);
-    space.relaxed = instance.space.relaxed;
-    Instance {
-        job,
-        space,
-        ..instance.clone()
-    }
-}
+use super::universe::{context_parallel_degrees, tensor_parallel_degrees, unlisted_values};
 
 /// The instance without some of its requirements. Without `gpu_count` the job has as many GPUs as
 /// the degrees of `witness` multiply to.
@@ -40,8 +19,8 @@ pub fn without(instance: &Instance, dropped: RequirementSet, witness: &Candidate
     if dropped.contains(Requirement::CheckpointRule) {
         job.framework.checkpoint_rule = CheckpointRule::Free;
     }
-    let listed = listed_axes(instance);
-    let mut relaxed = with_job(instance, job);
+    let listed = instance.space.listed();
+    let mut relaxed = instance.with_job(job);
     for axis in Axis::ALL {
         if dropped.contains(Requirement::Listed(axis)) {
             let values = unlisted_values(&relaxed, axis);
@@ -54,11 +33,11 @@ pub fn without(instance: &Instance, dropped: RequirementSet, witness: &Candidate
         Rule::TensorParallelWithinNode,
     ];
     let drops = |rule: Rule| dropped.contains(Requirement::Rule(rule));
-    if tensor.into_iter().any(drops) && !listed.contains(&Axis::TensorParallel) {
+    if tensor.into_iter().any(drops) && !listed.contains(Axis::TensorParallel) {
         let values = tensor_parallel_degrees(&relaxed);
         relaxed.space.restrict(Axis::TensorParallel, values);
     }
-    if drops(Rule::SequenceDivisible) && !listed.contains(&Axis::ContextParallel) {
+    if drops(Rule::SequenceDivisible) && !listed.contains(Axis::ContextParallel) {
         let values = context_parallel_degrees(&relaxed);
         relaxed.space.restrict(Axis::ContextParallel, values);
     }
@@ -66,6 +45,11 @@ pub fn without(instance: &Instance, dropped: RequirementSet, witness: &Candidate
     relaxed.space.forbidden.retain(|_| {
         let index = position.next().unwrap_or(usize::MAX);
         !dropped.contains(Requirement::Forbidden(index))
+    });
+    let mut position = 0..;
+    relaxed.space.constraints.retain(|_| {
+        let index = position.next().unwrap_or(usize::MAX);
+        !dropped.contains(Requirement::Constraint(index))
     });
     for requirement in dropped.iter() {
         if let Requirement::Rule(rule) = requirement

@@ -1,10 +1,11 @@
 //! Walks the universe for the smallest sets of requirements whose absence leaves a layout.
 
 use crate::axis::{Axis, Candidate};
+use crate::constraint::Decision;
 use crate::framework::FusedRmsNorm;
 use crate::instance::Instance;
 use crate::layout::{
-    AttentionKernel, Cell, Checkpointing, RmsNormKernel, Schedule, SequenceParallel,
+    AttentionKernel, Cell, Checkpointing, Layout, RmsNormKernel, Schedule, SequenceParallel,
 };
 use crate::plan::Formulation;
 use crate::planner::candidates;
@@ -50,35 +51,38 @@ enum Goal {
     LeastShortfall(Option<Shortfall>),
 }
 
-/// Axes from the outermost loop to the innermost: what decides most of the memory comes first.
+/// Axes from the outermost loop to the innermost: what decides most of the rules comes first, then
+/// what decides most of the memory.
 const ORDER: [Axis; Axis::COUNT - 1] = [
     Axis::TensorParallel,
     Axis::PipelineParallel,
     Axis::ContextParallel,
     Axis::ExpertParallel,
     Axis::DataParallel,
+    Axis::VirtualStages,
     Axis::Sharding,
     Axis::MicroBatch,
     Axis::RmsNormKernel,
     Axis::AttentionKernel,
     Axis::SequenceParallel,
-    Axis::VirtualStages,
     Axis::Schedule,
 ];
 /// Axes decided when all degrees are.
-const DEGREES: usize = 5;
+const DEGREES: usize = 6;
 /// Axes decided when a bound of the memory is computed.
-const BOUNDED: usize = 7;
+const BOUNDED: usize = 8;
 /// Pipelines longer than this are not looked at: no network has so many layers.
 const LONGEST_PIPELINE: u32 = 4096;
 
 /// Broken by what is not looked at further.
 const OUT_OF_QUESTION: RequirementSet = RequirementSet::from_bits(u64::MAX);
 
-/// Rules that are judged with the stages, not with the choices.
-const OF_STAGES: [Rule; 2] = [
+/// Rules that are judged with the stages and flags, or told apart by requirements of their own.
+const JUDGED_LAST: [Rule; 4] = [
     Rule::LayersCoverStages,
     Rule::RmsNormKernelExcludesCheckpointing,
+    Rule::Forbidden,
+    Rule::Constraint,
 ];
 
 impl<'a> Walk<'a> {
@@ -192,7 +196,11 @@ impl<'a> Walk<'a> {
             return OUT_OF_QUESTION;
         }
         let rules = candidates::broken_rules(self.instance, &candidate);
-        let broken = self.with_rules(broken, rules);
+        let own_cut = Room::has_cut(&self.room.freedoms[0], &candidate.cell);
+        let broken = self
+            .with_rules(broken, rules)
+            .union(self.broken_own(&candidate, decided))
+            .with_if(Requirement::Rule(Rule::LayersCoverStages), !own_cut);
         if decided != BOUNDED || self.is_hopeless(broken) {
             return broken;
         }
@@ -211,9 +219,37 @@ impl<'a> Walk<'a> {
     fn with_rules(&self, broken: RequirementSet, rules: RuleSet) -> RequirementSet {
         rules
             .iter()
-            .filter(|rule| !OF_STAGES.contains(rule) && *rule != Rule::Forbidden)
+            .filter(|rule| !JUDGED_LAST.contains(rule))
             .map(Requirement::Rule)
             .fold(broken, RequirementSet::with)
+    }
+
+    /// The forbidden combinations and the rows over discrete choices that are broken whatever the
+    /// axes that are still open.
+    fn broken_own(&self, candidate: &Candidate, decided: usize) -> RequirementSet {
+        let is_decided = |axis: Axis| ORDER[..decided].contains(&axis);
+        let space = &self.instance.space;
+        let mut broken = RequirementSet::EMPTY;
+        for (index, assignment) in space.forbidden.iter().enumerate() {
+            let known = assignment.0.iter().all(|&(axis, _)| is_decided(axis));
+            let matches = known && assignment.matches(candidate);
+            broken = broken.with_if(Requirement::Forbidden(index), matches);
+        }
+        let layout = Layout {
+            cell: candidate.cell,
+            stages: Vec::new(),
+        };
+        let batch = self.instance.job.workload.global_batch;
+        for (index, row) in space.constraints.iter().enumerate() {
+            let known = row.terms.iter().all(|term| match term.decision {
+                Decision::Degree(axis) | Decision::Is(axis, _) => is_decided(axis),
+                Decision::MicroBatches => is_decided(Axis::MicroBatch),
+                Decision::Layers(_) | Decision::LayersLast | Decision::CheckpointedLayers => false,
+            });
+            let holds = !known || row.holds(row.left(&layout, batch));
+            broken = broken.with_if(Requirement::Constraint(index), !holds);
+        }
+        broken
     }
 
     /// A cell that needs no more memory than any with the same degrees, sharding and micro-batch.
