@@ -5,7 +5,6 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::*;
-use crate::plan::Nearest;
 use crate::report::fixture;
 
 fn parse(text: &str) -> Value {
@@ -125,4 +124,6 @@ fn the_shipped_schemas_are_current() {
     check_shipped("evaluation.schema.json", &evaluation_schema());
     check_shipped("backtest.schema.json", &crate::report::backtest::schema());
     check_shipped("calibration.schema.json", &calibration_schema());
+    check_shipped("explanation.schema.json", &explanation_schema());
+    check_shipped("comparison.schema.json", &comparison_schema());
 }
