@@ -84,26 +84,64 @@ fn shown(lines: Option<(usize, usize)>, arguments: &str) -> String {
     )
 }
 
+/// Compares a document with what the commands in it print; with `UPDATE_README=1`, writes it.
+pub(crate) fn check(document: &str) {
+    check_file(document, refreshed);
+}
+
+/// Compares with a file of the project; with `UPDATE_README=1`, writes it.
+fn check_file(name: &str, fresh: impl Fn(&str) -> String) {
+    let path = project(name);
+    let shipped = std::fs::read_to_string(&path).unwrap_or_default();
+    let fresh = fresh(&shipped);
+    let updated = std::env::var_os("UPDATE_README").is_some();
+    if updated {
+        std::fs::write(&path, &fresh).expect("the project's files are writable");
+    }
+    let stale = shipped
+        .lines()
+        .zip(fresh.lines())
+        .find(|(old, new)| old != new);
+    assert!(
+        updated || shipped == fresh,
+        "{name} is stale at {stale:?}: run the tests with UPDATE_README=1"
+    );
+}
+
 #[test]
 fn the_readme_shows_what_the_program_prints() {
     check("README.md");
 }
 
-/// Compares a document with what the commands in it print; with `UPDATE_README=1`, writes it.
-pub(crate) fn check(document: &str) {
-    let path = project(document);
-    let readme = std::fs::read_to_string(&path).expect("the project has this document");
-    let fresh = refreshed(&readme);
-    if std::env::var_os("UPDATE_README").is_some() {
-        std::fs::write(&path, &fresh).expect("the README is writable");
+#[test]
+fn the_documentation_of_prices_shows_what_the_program_prints() {
+    check("docs/price.md");
+}
+
+/// The pictures of `docs/price.md`.
+#[test]
+fn the_pictures_are_what_the_program_draws() {
+    for (front, file) in [
+        ("memory-mfu", "llama-65b-2k-128gpu-24gb"),
+        ("gpus-time", "llama-3.1-405b-8k-8192xh100"),
+    ] {
+        let drawn =
+            std::env::temp_dir().join(format!("parlayout-{front}-{}.svg", std::process::id()));
+        let output = Command::new(env!("CARGO_BIN_EXE_parlayout"))
+            .args([
+                "price",
+                &format!("instances/{file}.toml"),
+                "--pareto",
+                front,
+                "--svg",
+            ])
+            .arg(&drawn)
+            .current_dir(project(""))
+            .output()
+            .expect("the binary runs");
+        assert!(output.status.success());
+        let picture = std::fs::read_to_string(&drawn).expect("it is drawn");
+        std::fs::remove_file(&drawn).expect("it is there");
+        check_file(&format!("docs/{front}.svg"), |_| picture.clone());
     }
-    let stale = readme
-        .lines()
-        .zip(fresh.lines())
-        .find(|(old, new)| old != new);
-    let updated = std::env::var_os("UPDATE_README").is_some();
-    assert!(
-        updated || readme == fresh,
-        "{document} is stale at {stale:?}: run the tests with UPDATE_README=1"
-    );
 }

@@ -126,4 +126,6 @@ fn the_shipped_schemas_are_current() {
     check_shipped("calibration.schema.json", &calibration_schema());
     check_shipped("explanation.schema.json", &explanation_schema());
     check_shipped("comparison.schema.json", &comparison_schema());
+    check_shipped("price.schema.json", &price_schema());
+    check_shipped("pareto.schema.json", &pareto_schema());
 }
