@@ -299,7 +299,12 @@ fn flags(layout: &Layout) -> Vec<Checkpointing> {
             Some(mode) => stage.recomputed[mode as usize] > 0,
         })
     };
-    Checkpointing::ALL.iter().copied().filter(used).collect()
+    let flags: Vec<Checkpointing> = Checkpointing::ALL.iter().copied().filter(used).collect();
+    if flags.is_empty() {
+        // No layers at all, which is another rule's matter.
+        return vec![Checkpointing::None];
+    }
+    flags
 }
 
 /// Values that the instance does not list, and combinations that it forbids. Layers that are
@@ -313,7 +318,10 @@ fn check_listed(instance: &Instance, layout: &Layout) -> Vec<Violation> {
         })
         .collect();
     let mut found = Vec::new();
-    for axis in Axis::ALL {
+    for axis in Axis::ALL
+        .into_iter()
+        .filter(|&axis| instance.space.is_listed(axis))
+    {
         let listed = instance.space.values(axis);
         let mut codes: Vec<u32> = candidates.iter().map(|one| one.code(axis)).collect();
         codes.dedup();

@@ -31,11 +31,7 @@ impl LayoutSpace {
     #[must_use]
     pub fn everything_legal(job: &Job) -> Self {
         let gpus = job.cluster.gpus;
-        let divisors = |most: u32| {
-            (1..=most.min(gpus))
-                .filter(|d| gpus.is_multiple_of(*d))
-                .collect()
-        };
+        let divisors = |most: u32| divisors(gpus, most);
         let tensor: Vec<u32> = (1..=job.cluster.gpus_per_node.min(gpus))
             .filter(|&d| {
                 gpus.is_multiple_of(d) && job.transformer.heads.is_multiple_of(u64::from(d))
@@ -125,6 +121,12 @@ impl LayoutSpace {
         self.values[axis as usize] = codes;
     }
 
+    /// Whether the user lists the values of an axis.
+    #[must_use]
+    pub fn is_listed(&self, axis: Axis) -> bool {
+        self.listed.contains(axis)
+    }
+
     /// Adds recomputation of the attention core where a kernel is listed that gains by it.
     pub fn open_attention_core(&mut self) {
         let kernels = self.values(Axis::AttentionKernel);
@@ -161,4 +163,14 @@ impl LayoutSpace {
                 .iter()
                 .any(|assignment| assignment.matches(candidate))
     }
+}
+
+/// The divisors of `number` up to `most`, ascending, found in pairs.
+fn divisors(number: u32, most: u32) -> Vec<u32> {
+    let pairs = (1..=number.isqrt()).filter(|&small| number.is_multiple_of(small));
+    let mut found: Vec<u32> = pairs.flat_map(|small| [small, number / small]).collect();
+    found.retain(|&divisor| divisor <= most);
+    found.sort_unstable();
+    found.dedup();
+    found
 }

@@ -2,8 +2,10 @@
 
 use std::collections::HashMap;
 
+use crate::cost_model::flops;
 use crate::framework::LoggedPeak;
-use crate::quantity::Bytes;
+use crate::job::Job;
+use crate::quantity::{Bytes, Seconds};
 use crate::runs::{Modelled, Run, RunsFile, Skip, Status};
 
 /// A run that ended by training or by running out of memory, with its prediction.
@@ -33,7 +35,7 @@ impl Case<'_> {
     /// representative.
     #[must_use]
     pub fn timed(&self) -> Option<f64> {
-        own_mfu(self.run).and(self.measured_mfu)
+        own_mfu(self.run, &self.modelled.job).and(self.measured_mfu)
     }
 
     /// Predicted over measured utilisation, less 1; where the speed is representative.
@@ -72,10 +74,22 @@ impl Case<'_> {
     }
 }
 
-/// The run's own utilisation, where its speed is representative.
-fn own_mfu(run: &Run) -> Option<f64> {
-    let usable = run.status == Status::Ok && run.timing_usable;
-    run.mfu.filter(|&mfu| usable && mfu > 0.0)
+/// The run's own utilisation, where its speed is representative: the stated one; computed from its
+/// step time where there is none, or where no vocabulary is stated, without which nobody knows
+/// what a stated utilisation counts.
+fn own_mfu(run: &Run, job: &Job) -> Option<f64> {
+    if run.status != Status::Ok || !run.timing_usable {
+        return None;
+    }
+    let from_time = run
+        .step_time
+        .filter(|&time| time > 0.0)
+        .map(|time| flops::utilisation(job, Seconds::new(time)).value());
+    let stated = run.mfu.filter(|&mfu| mfu > 0.0);
+    match run.vocabulary {
+        None | Some(0) => from_time.or(stated),
+        Some(_) => stated.or(from_time),
+    }
 }
 
 /// Runs that could not be modelled, by reason, most frequent first.
@@ -162,7 +176,7 @@ fn layout_columns(file: &RunsFile) -> Vec<usize> {
 fn take_means(cases: &mut [Case], layouts: usize) {
     let mut sums = vec![(0.0, 0_u32); layouts];
     for case in &*cases {
-        if let Some(mfu) = own_mfu(case.run) {
+        if let Some(mfu) = own_mfu(case.run, &case.modelled.job) {
             sums[case.layout_number].0 += mfu;
             sums[case.layout_number].1 += 1;
         }

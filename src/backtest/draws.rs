@@ -67,6 +67,8 @@ pub struct HeldOut {
 pub struct Transfer {
     /// Name of the setting.
     pub setting: String,
+    /// Where its runs come from.
+    pub source: String,
     /// Its runs with a representative speed, among which runs are drawn.
     pub timed: usize,
     /// Before any run is seen.
@@ -160,6 +162,7 @@ impl Draw {
             &setting.name,
         );
         let tested = (calibrated.cluster.clone(), calibrated.framework.clone());
+        let calibrated_memory = calibrated.memory_verdict;
         let time_is_accepted = calibrated.time_verdict == Some(Verdict::Accepted);
         calibrated.adopt(Adoption::Always, &setting.name);
         let always = (calibrated.cluster, calibrated.framework);
@@ -171,10 +174,16 @@ impl Draw {
             .map(|(_, case)| *case)
             .collect();
         let scored = |figures: &Figures| held_out(&rest, figures, max_oom_risk);
+        let (zero_shot, calibrated) = (scored(before)?, scored(&always)?);
+        let memory_is_accepted = calibrated_memory == Some(Verdict::Accepted);
         Ok(Self {
-            zero_shot: scored(before)?,
-            calibrated: scored(&always)?,
-            accepted: scored(&tested)?,
+            zero_shot,
+            calibrated,
+            accepted: match (time_is_accepted, memory_is_accepted) {
+                (false, false) => zero_shot,
+                (true, true) => calibrated,
+                _ => scored(&tested)?,
+            },
             time_is_accepted,
         })
     }
@@ -210,6 +219,7 @@ fn summary(setting: &Setting, timed: usize, draws: &[Draw]) -> Transfer {
     let worse = |draw: &&Draw| draw.time_is_accepted && draw.calibrated.rank < draw.zero_shot.rank;
     Transfer {
         setting: setting.name.clone(),
+        source: setting.cases[0].run.source.clone(),
         timed,
         zero_shot: means(draws, |draw| draw.zero_shot),
         calibrated: means(draws, |draw| draw.calibrated),

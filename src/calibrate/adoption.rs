@@ -1,6 +1,6 @@
 //! From a fit to the figures that are written: what is taken over, what stays as shipped.
 
-use super::cross_validation::{self, Validation, Verdict};
+use super::cross_validation::{self, Measure, Validation, Verdict};
 use super::fit::{FitOptions, Fitted, fit};
 use super::observation::Observation;
 use super::outliers::{Outlier, outliers};
@@ -186,7 +186,9 @@ const LEAST_SCALE: f64 = 0.024;
 #[must_use]
 pub fn memory_error(validation: Option<&Validation>, peaks: usize) -> MemoryError {
     let (peaks, spread) = match validation {
-        Some(validation) if peaks > 0 => (peaks as f64, validation.spread),
+        Some(validation) if validation.measure == Measure::Error => {
+            (peaks as f64, validation.spread)
+        }
         _ => (0.0, 0.0),
     };
     let usual = USUAL_SPREAD.powi(2) * USUAL_PEAKS;

@@ -17,10 +17,19 @@ use crate::runs::Status;
 /// Most folds.
 const FOLDS: usize = 5;
 
+/// What a score is the mean of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Measure {
+    /// `|ln(predicted / measured)|`.
+    Error,
+    /// `sqrt(-2 ln p)`, `p` the predicted probability of what happened: fitted or not.
+    Deviance,
+}
+
 /// How well a set of runs is predicted.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Score {
-    /// Mean of `|ln(predicted / measured)|`.
+    /// Mean of the measure.
     pub mean_error: f64,
     /// Its median.
     pub median_error: f64,
@@ -32,6 +41,8 @@ pub struct Score {
 /// Scores of the same runs by the shipped figures and by fits that did not see them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Validation {
+    /// What is scored.
+    pub measure: Measure,
     /// Runs that were scored.
     pub runs: usize,
     /// Runs that differ in what the cost model knows.
@@ -40,7 +51,7 @@ pub struct Validation {
     pub before: Score,
     /// By fits to the other folds.
     pub after: Score,
-    /// Root mean square of `ln(predicted / measured)` of those.
+    /// Root mean square of those.
     pub spread: f64,
 }
 
@@ -176,6 +187,7 @@ pub fn times(
     let (before, _) = scored(&|_| 0, &[shipped]);
     let (after, spread) = scored(&|index| folds[index], &fits);
     Some(Validation {
+        measure: Measure::Error,
         runs: runs.len(),
         distinct,
         before,
@@ -198,7 +210,11 @@ pub fn memory(
     let known: Vec<&Observation> = known.filter(|run| run.status != Status::Other).collect();
     let peaks = known.iter().copied().filter(|run| run.peak.is_some());
     let peaks: Vec<&Observation> = peaks.collect();
-    let runs = if folds(&peaks).1 >= 2 { peaks } else { known };
+    let (runs, measure) = if folds(&peaks).1 >= 2 {
+        (peaks, Measure::Error)
+    } else {
+        (known, Measure::Deviance)
+    };
     let shipped = Figures {
         cluster: cluster.clone(),
         framework: framework.clone(),
@@ -210,14 +226,15 @@ pub fn memory(
         let (measured, fullest) = run.predicted_peaks(&job);
         let capacity = cluster.accelerator.usable_memory;
         match run.peak {
-            Some(peak) => (measured / peak).ln(),
-            None => censored(run.status, fullest, capacity, cluster.calibration.memory),
+            Some(peak) if measure == Measure::Error => (measured / peak).ln(),
+            _ => censored(run.status, fullest, capacity, cluster.calibration.memory),
         }
     };
     let pairs = runs.iter().zip(&folds);
     let after: Vec<f64> = pairs.map(|(run, &fold)| error(run, &fits[fold])).collect();
     let before: Vec<f64> = runs.iter().map(|run| error(run, &shipped)).collect();
     Some(Validation {
+        measure,
         runs: runs.len(),
         distinct,
         before: score(&before, None),

@@ -19,7 +19,7 @@ mod rows;
 mod simulator;
 
 pub use adoption::{Adoption, Calibrated, Evidence, calibrate, calibrate_from, memory_error};
-pub use cross_validation::{Score, Validation, Verdict};
+pub use cross_validation::{Measure, Score, Validation, Verdict};
 pub use fit::{Confusion, Estimate, FitOptions, Fitted, Residuals, fit};
 pub use observation::{Observation, PeakStage};
 pub use outliers::{Miss, Outlier};

@@ -5,9 +5,9 @@
 #[must_use]
 pub fn spearman(one: &[f64], other: &[f64]) -> Option<f64> {
     let (one, other) = (ranks(one), ranks(other));
-    let mean = (one.len() as f64 + 1.0) / 2.0;
-    let products = |x: &[f64], y: &[f64]| -> f64 {
-        let pairs = x.iter().zip(y);
+    let mean = f64::midpoint(one.len() as f64, 1.0);
+    let products = |left: &[f64], right: &[f64]| -> f64 {
+        let pairs = left.iter().zip(right);
         pairs.map(|(x, y)| (x - mean) * (y - mean)).sum()
     };
     let scale = (products(&one, &one) * products(&other, &other)).sqrt();

@@ -157,6 +157,9 @@ pub fn data_sheet_cluster(accelerator: &str) -> Option<&'static str> {
 #[serde(deny_unknown_fields)]
 struct RunsSource {
     framework: String,
+    /// Whether figures of the catalog were fitted to these runs.
+    #[serde(default)]
+    fitted: bool,
     #[serde(default)]
     clusters: BTreeMap<String, String>,
 }
@@ -176,6 +179,13 @@ pub fn knows_source(source: &str) -> bool {
 #[must_use]
 pub fn framework_of_source(source: &str) -> Option<&'static str> {
     SOURCES.get(source).map(|known| known.framework.as_str())
+}
+
+/// Whether figures of the catalog were fitted to the runs of this source: scores on them are in
+/// sample.
+#[must_use]
+pub fn is_fitted_to(source: &str) -> bool {
+    SOURCES.get(source).is_some_and(|known| known.fitted)
 }
 
 /// The cluster on which a source of measured runs used this GPU, where that is known.

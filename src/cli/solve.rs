@@ -13,7 +13,7 @@ use parlayout::report::{Colour, counts, json, table};
 
 use super::goal::GoalArguments;
 use super::instance_arguments::InstanceArguments;
-use super::{Format, INFEASIBLE, SOLVED, STOPPED, print, style};
+use super::{Format, INFEASIBLE, SOLVED, STOPPED, complain, print, style};
 
 #[derive(Debug, Args)]
 pub(crate) struct SolveArguments {
@@ -115,6 +115,12 @@ pub(crate) fn run(arguments: &SolveArguments, colour: Colour) -> Result<u8> {
     let options = options(arguments)?;
     if let Some(path) = &arguments.write_model {
         write_model(path, arguments, &instance)?;
+        if arguments.search.formulation.is_none() {
+            complain(&format!(
+                "note: `{}` holds the program layout-choice, whose rows are the rules; the answer is that of the program staged (`--formulation` names either for both)",
+                path.display()
+            ));
+        }
     }
     let style = style(colour, arguments.instance.typed());
     if let Some(goal) = arguments.goal.goal(&instance)? {

@@ -9,7 +9,7 @@ use crate::framework::{Framework, MemoryProfile, SpeedProfile};
 use crate::quantity::{Bytes, BytesPerSecond, FlopsPerSecond, Measured, Seconds};
 
 /// The text of a cluster file with all figures of the cluster, and those of the framework that it
-/// was fitted with. Numbers are written with six digits.
+/// was fitted with. Numbers are written with six digits, those of a data sheet as they are.
 ///
 /// # Panics
 ///
@@ -60,6 +60,13 @@ fn spelled<C: Choice + PartialEq>(choice: C) -> &'static str {
     found.map_or("", |(name, _)| name)
 }
 
+/// Base units in one of the unit called `unit`.
+fn factor<Q: Measured>(unit: &str) -> f64 {
+    let mut units = Q::UNITS.iter();
+    let found = units.find(|(name, _)| *name == unit);
+    found.map_or(1.0, |(_, factor)| *factor)
+}
+
 struct File(String);
 
 impl File {
@@ -79,15 +86,15 @@ impl File {
         self.line(key, &format!("{}", rounded(value)));
     }
 
-    /// A quantity in the unit called `unit`.
+    /// A fitted quantity in the unit called `unit`.
     fn quantity<Q: Measured>(&mut self, key: &str, base: f64, unit: &str) {
-        let units = Q::UNITS.iter();
-        let factor = units
-            .filter(|(name, _)| *name == unit)
-            .map(|(_, factor)| *factor)
-            .next()
-            .unwrap_or(1.0);
-        let value = rounded(base / factor);
+        let value = rounded(base / factor::<Q>(unit));
+        self.line(key, &format!("\"{value} {unit}\""));
+    }
+
+    /// A quantity of a data sheet.
+    fn stated<Q: Measured>(&mut self, key: &str, base: f64, unit: &str) {
+        let value = base / factor::<Q>(unit);
         self.line(key, &format!("\"{value} {unit}\""));
     }
 
@@ -108,10 +115,11 @@ impl File {
         if catalog::accelerator(&gpu.name).is_ok() {
             self.text("accelerator", &gpu.name);
         }
-        self.memory_amount("memory", gpu.usable_memory);
-        self.bandwidth("memory_bandwidth", gpu.memory_bandwidth);
+        self.stated::<Bytes>("memory", gpu.usable_memory.value(), "GB");
+        let bandwidth = gpu.memory_bandwidth.value();
+        self.stated::<BytesPerSecond>("memory_bandwidth", bandwidth, "GB/s");
         let peak = |file: &mut Self, key: &str, peak: FlopsPerSecond| {
-            file.quantity::<FlopsPerSecond>(key, peak.value(), "TFLOP/s");
+            file.stated::<FlopsPerSecond>(key, peak.value(), "TFLOP/s");
         };
         peak(self, "peak_bf16", gpu.peak_bf16);
         if let Some(fp8) = gpu.peak_fp8 {
@@ -155,6 +163,11 @@ impl File {
         self.text("checkpointing", spelled(framework.checkpoint_rule));
         self.text("fused_rmsnorm", spelled(framework.fused_rmsnorm));
         self.text("usual_attention", spelled(framework.usual_attention));
+        self.text("usual_rmsnorm", framework.usual_rmsnorm.as_str());
+        self.text(
+            "usual_sequence_parallel",
+            framework.usual_sequence_parallel.as_str(),
+        );
         self.text("source", &framework.source);
     }
 
@@ -164,6 +177,9 @@ impl File {
         self.text("logits", spelled(memory.logits));
         self.number("logit_bytes", memory.logit_bytes);
         self.number("logit_bytes_gathered", memory.logit_bytes_gathered);
+        self.number("hidden_bytes", memory.hidden_bytes);
+        self.number("gathered_bytes", memory.gathered_bytes);
+        self.number("attention_bytes", memory.attention_bytes);
         self.number("norm_bytes", memory.norm_bytes);
         self.number("feed_forward_bytes", memory.feed_forward_bytes);
         self.number("working_bytes", memory.working_bytes);

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
-use super::document::{Node, Tree};
+use super::document::{Node, Origin, Tree};
 use super::error::Problems;
 use super::file::DiscrepancySection;
 use super::reader::{Field, Value};
@@ -95,17 +95,27 @@ impl JsonSchema for Points {
     }
 }
 
-/// The section's content; `Err` where it is broken, which is reported.
+/// The section is broken, which is reported.
+pub(super) struct Broken;
+
+/// The section's content, if the file has it.
 pub(super) fn resolve(
     field: &Field<DiscrepancySection>,
     problems: &mut Problems,
-) -> Option<Option<Discrepancy>> {
-    let section = match field {
-        Field::Absent => return Some(None),
-        Field::Broken => return None,
-        Field::Given(section, _) => section,
-    };
-    let at = field.origin();
+) -> Result<Option<Discrepancy>, Broken> {
+    match field {
+        Field::Absent => Ok(None),
+        Field::Broken => Err(Broken),
+        Field::Given(section, at) => complete(section, at, problems).map(Some).ok_or(Broken),
+    }
+}
+
+fn complete(
+    section: &DiscrepancySection,
+    at: &Origin,
+    problems: &mut Problems,
+) -> Option<Discrepancy> {
+    let at = Some(at);
     macro_rules! take {
         ($key:ident) => {
             section.$key.required(
@@ -124,13 +134,13 @@ pub(super) fn resolve(
     } else if length_scale <= 0.0 || noise <= 0.0 {
         "needs a `length_scale` and a `noise` above 0".to_owned()
     } else {
-        return Some(Some(Discrepancy {
+        return Some(Discrepancy {
             points,
             weights,
             amplitude,
             length_scale,
             noise,
-        }));
+        });
     };
     problems.add_anywhere(at, format!("`cluster.discrepancy` {flaw}"), HINT);
     None

@@ -8,8 +8,8 @@ use super::number::{percent, risk};
 use super::style::{Meaning, Style, bare, render, wrap};
 use super::table::with_heading;
 use crate::calibrate::{
-    Calibrated, Confusion, Estimate, Miss, Outlier, Parameter, Seen, SkippedRow, Unit, Validation,
-    Verdict,
+    Calibrated, Confusion, Estimate, Measure, Miss, Outlier, Parameter, Seen, SkippedRow, Unit,
+    Validation, Verdict,
 };
 
 /// Cluster and rows of a calibration, for the first line.
@@ -54,13 +54,14 @@ fn head(subject: &Subject, calibrated: &Calibrated, style: &Style) -> String {
         subject.cluster, subject.framework, subject.source
     );
     let evidence = format!(
-        "{}, {}, {} out of memory",
+        "{}, {}, {} out of memory. `moved` counts standard deviations of the prior; `sd left` is \
+         the share of it that the runs leave, `unseen` where they say nothing.",
         count(evidence.timed, "step time"),
         count(evidence.peaks, "peak"),
         evidence.out_of_memory
     );
     let title = style.paint(Meaning::Heading, &wrap(&title, 2));
-    format!("{title}\n{evidence}")
+    format!("{title}\n{}", wrap(&evidence, 0))
 }
 
 /// Verdict, errors and figures of one part; `None` where no run tells of it.
@@ -106,49 +107,64 @@ fn verdict_text(verdict: Verdict) -> (Meaning, &'static str) {
 
 fn errors(validation: &Validation, seen: Seen) -> String {
     let (before, after) = (&validation.before, &validation.after);
-    let what = match seen {
-        Seen::InTime => "step time",
-        Seen::InMemory => "memory",
-    };
-    let mut text = format!(
-        "mean error of {what} on held-out runs: shipped {}, fitted {} ({}, {} distinct)",
-        percent(before.mean_error),
-        percent(after.mean_error),
-        count(validation.runs, "run"),
-        validation.distinct,
+    let runs = format!(
+        "{}, {} distinct",
+        count(validation.runs, "held-out run"),
+        validation.distinct
     );
+    let what = match seen {
+        Seen::InTime => "step times",
+        Seen::InMemory => "peaks",
+    };
+    let mut text = match validation.measure {
+        Measure::Error => format!(
+            "mean error of {what}: shipped {}, fitted {} ({runs})",
+            percent(before.mean_error),
+            percent(after.mean_error),
+        ),
+        Measure::Deviance => format!(
+            "mean deviance of what fits: shipped {:.3}, fitted {:.3} ({runs})",
+            before.mean_error, after.mean_error,
+        ),
+    };
     if let (Some(before), Some(after)) = (before.rank, after.rank) {
-        text.push_str(&format!(
-            "; rank correlation of MFU {before:.3}, {after:.3}"
-        ));
+        let ranks = format!("shipped {before:.3}, fitted {after:.3}");
+        text = format!("{text}; rank correlation of MFU: {ranks}");
     }
     text
 }
 
 /// Share of the prior's uncertainty above which the runs say nothing of a figure.
 const UNKNOWN: f64 = 0.95;
+/// Standard deviations beyond which something moved a figure all the same.
+const MOVED: f64 = 0.5;
 
 fn table(estimates: &[&Estimate]) -> String {
     let mut builder = Builder::default();
-    builder.push_record(["figure", "shipped", "fitted", "moved", "uncertainty left"]);
+    builder.push_record(["figure", "shipped", "fitted", "moved", "sd left"]);
     for estimate in estimates {
         let parameter = estimate.prior.parameter;
-        let left = percent(estimate.uncertainty);
         builder.push_record([
-            parameter.key.to_owned(),
+            short(parameter).to_owned(),
             figure(parameter, estimate.prior.median),
             figure(parameter, estimate.value),
             format!("{:+.1} sd", estimate.moved()),
-            if estimate.uncertainty > UNKNOWN {
-                format!("{left}, not seen")
+            if estimate.uncertainty > UNKNOWN && estimate.moved().abs() < MOVED {
+                "unseen".to_owned()
             } else {
-                left
+                percent(estimate.uncertainty)
             },
         ]);
     }
     let mut table = bare(builder.build());
-    table.modify(Columns::new(1..4), Alignment::right());
+    table.modify(Columns::new(1..5), Alignment::right());
     render(table)
+}
+
+/// The key without `framework.`, so that a row fits a line.
+fn short(parameter: &Parameter) -> &'static str {
+    let key = parameter.key;
+    key.strip_prefix("framework.").unwrap_or(key)
 }
 
 /// A figure in its unit with three digits.

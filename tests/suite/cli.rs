@@ -290,3 +290,45 @@ fn the_same_command_prints_the_same_bytes() {
     ];
     assert_eq!(check(&solve, 0), check(&solve, 0));
 }
+
+#[test]
+fn runs_calibrate_a_cluster() {
+    let runs = "tests/data/our-cluster.csv";
+    let calibrate = ["calibrate", runs, "--cluster", "dgx-a100-80gb"];
+    check_snapshot("calibrate", &calibrate, 0);
+    let file = std::env::temp_dir().join(format!("parlayout-mine-{}.toml", std::process::id()));
+    let file = file.to_string_lossy();
+    let flags = ["-o", &file, "--learn-residuals"];
+    check(&[&calibrate[..], &flags].concat(), 0);
+    let (predicted, _) = check(&["evaluate", "--runs", runs, "--cluster", &file], 0);
+    assert!(predicted.starts_with("17 rows, 17 modelled"), "{predicted}");
+    let (solved, _) = check(&["solve", PAPER, "--cluster", &file], 0);
+    assert!(solved.contains("calibrated cluster"), "{solved}");
+    std::fs::remove_file(&*file).expect("it was written");
+}
+
+#[test]
+fn runs_that_cannot_calibrate_are_refused() {
+    let refused = |arguments: &[&str], part: &str| {
+        let (_, stderr) = check(arguments, 2);
+        assert!(stderr.contains(part), "{stderr}");
+    };
+    let runs = "tests/data/our-cluster.csv";
+    refused(
+        &["calibrate", runs, "--cluster", "dgx-b200"],
+        "none of 17 rows can be used",
+    );
+    refused(
+        &["calibrate", runs, "--cluster", "dgx-z"],
+        "no cluster `dgx-z`",
+    );
+    let nowhere = [
+        "calibrate",
+        runs,
+        "--cluster",
+        "dgx-a100-80gb",
+        "-o",
+        "/nowhere/mine.toml",
+    ];
+    refused(&nowhere, "cannot write `/nowhere/mine.toml`");
+}

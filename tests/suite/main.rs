@@ -1,4 +1,5 @@
 //! One test binary: each links HiGHS statically.
+mod backtest;
 mod calibration;
 mod cli;
 mod constraints;

@@ -17,12 +17,27 @@ fn refreshed(readme: &str) -> String {
             continue;
         }
         writeln!(text, "{line}").expect("text takes every write");
-        if let Some((lines, arguments)) = command(line) {
+        if let Some((lines, arguments)) = command(line)
+            && has_its_files(arguments)
+        {
             text.push_str(&shown(lines, arguments));
             inside = true;
         }
     }
     text
+}
+
+/// Whether the measured runs that a command reads are there: they are optional
+/// (`data/README.md`). Without them, what is shown stays.
+fn has_its_files(arguments: &str) -> bool {
+    let mut files = arguments
+        .split(' ')
+        .filter(|argument| argument.starts_with("data/"));
+    let missing = files.find(|file| !project(file).exists());
+    if let Some(file) = missing {
+        eprintln!("not refreshed, since `{file}` is not there: {arguments}");
+    }
+    missing.is_none()
 }
 
 /// The lines to show (from 1) and the arguments of a marker.
@@ -69,8 +84,18 @@ fn shown(lines: Option<(usize, usize)>, arguments: &str) -> String {
     )
 }
 
-/// Compares with a file of the project; with `UPDATE_README=1`, writes it.
-fn check(name: &str, fresh: impl Fn(&str) -> String) {
+#[test]
+fn the_readme_shows_what_the_program_prints() {
+    check("README.md");
+}
+
+/// Compares a document with what the commands in it print; with `UPDATE_README=1`, writes it.
+pub(crate) fn check(document: &str) {
+    check_file(document, refreshed);
+}
+
+/// Compares a file of the project; with `UPDATE_README=1`, writes it.
+fn check_file(name: &str, fresh: impl Fn(&str) -> String) {
     let path = project(name);
     let shipped = std::fs::read_to_string(&path).unwrap_or_default();
     let fresh = fresh(&shipped);
@@ -89,13 +114,8 @@ fn check(name: &str, fresh: impl Fn(&str) -> String) {
 }
 
 #[test]
-fn the_readme_shows_what_the_program_prints() {
-    check("README.md", refreshed);
-}
-
-#[test]
 fn the_documentation_of_prices_shows_what_the_program_prints() {
-    check("docs/price.md", refreshed);
+    check("docs/price.md");
 }
 
 /// The pictures of `docs/price.md`.
@@ -122,6 +142,6 @@ fn the_pictures_are_what_the_program_draws() {
         assert!(output.status.success());
         let picture = std::fs::read_to_string(&drawn).expect("it is drawn");
         std::fs::remove_file(&drawn).expect("it is there");
-        check(&format!("docs/{front}.svg"), |_| picture.clone());
+        check_file(&format!("docs/{front}.svg"), |_| picture.clone());
     }
 }

@@ -20,8 +20,12 @@ use tables::Section;
 /// A backtest with what is reported beside its scores.
 #[derive(Debug)]
 pub struct BacktestReport<'a> {
+    /// What tells it apart from the other reports of an answer, in a few words.
+    pub name: &'static str,
     /// What the predictions rest on, in a sentence.
     pub basis: String,
+    /// Sources whose runs the figures were fitted to: marked with a star.
+    pub in_sample: Vec<String>,
     /// Which scopes have a row.
     pub by: By,
     /// The runs with their predictions.
@@ -32,6 +36,15 @@ pub struct BacktestReport<'a> {
     pub findings: &'a [(String, Vec<Finding>)],
     /// Runs that could not be modelled.
     pub skipped: &'a Skipped,
+}
+
+/// A name with a star where its source is in sample.
+fn starred(name: &str, source: &str, in_sample: &[String]) -> String {
+    if in_sample.iter().any(|it| it == source) {
+        format!("{name} *")
+    } else {
+        name.to_owned()
+    }
 }
 
 /// Which scopes have a row.
@@ -48,6 +61,8 @@ pub enum By {
 pub struct TransferReport<'a> {
     /// What was done, in a sentence.
     pub basis: String,
+    /// Sources whose runs the figures before were fitted to: marked with a star.
+    pub in_sample: Vec<String>,
     /// One entry a setting.
     pub transfers: &'a [Transfer],
 }
@@ -82,7 +97,15 @@ impl Answer<'_> {
         let transfers = self.transfers.iter();
         let transfers =
             transfers.map(|report| (report.basis.as_str(), transfer::wide_sections(report)));
-        reports.chain(transfers).collect()
+        let comparison = (self.reports.len() > 1).then(|| {
+            let section = sections::comparison(&self.reports);
+            ("All runs, by each kind of prediction below.", vec![section])
+        });
+        comparison
+            .into_iter()
+            .chain(reports)
+            .chain(transfers)
+            .collect()
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a backtest found, as tables of words and numbers.
 
 use super::tables::{OnTerminal, Section};
-use super::{BacktestReport, By};
+use super::{BacktestReport, By, starred};
 use crate::backtest::findings::Finding;
 use crate::backtest::{Case, Reliability, Scope, Scores};
 use crate::report::layout_text::line;
@@ -31,10 +31,40 @@ pub(super) fn wide_sections(report: &BacktestReport) -> Vec<Section> {
     sections
 }
 
+/// One row a report with every score of all its runs.
+pub(super) fn comparison(reports: &[BacktestReport]) -> Section {
+    let rows = reports.iter().map(|report| {
+        let mut row = vec![report.name.to_owned()];
+        row.extend(summary_row(&report.backtest.total));
+        row
+    });
+    let risks = reports.first().map(|report| &report.backtest.risks[..]);
+    Section {
+        title: "Scores".to_owned(),
+        header: summary_header("predicted by", risks.unwrap_or_default()),
+        words: 1,
+        rows: rows.collect(),
+        ..Section::default()
+    }
+}
+
 /// One row a scope with every score.
 fn summary(report: &BacktestReport) -> Section {
-    let mut header: Vec<String> = [
-        "runs of",
+    let mut notes = vec![PICK_NOTE.to_owned()];
+    notes.extend(left_out_note(report));
+    Section {
+        title: "Scores".to_owned(),
+        header: summary_header("runs of", &report.backtest.risks),
+        words: 1,
+        rows: Rows::new(report).with(|scores| Some(summary_row(scores))),
+        notes,
+        ..Section::default()
+    }
+}
+
+fn summary_header(first: &str, risks: &[f64]) -> Vec<String> {
+    let mut header = words(&[
+        first,
         "verdicts",
         "right %",
         "false fits / OOMs",
@@ -46,28 +76,23 @@ fn summary(report: &BacktestReport) -> Section {
         "rank",
         "peak error %, median",
         "groups",
-    ]
-    .map(str::to_owned)
-    .to_vec();
-    for risk in &report.backtest.risks {
+    ]);
+    for risk in risks {
         header.push(format!("pick at risk {risk}"));
-        header.extend(["top 3", "thumb", "random", "OOM / none fits"].map(str::to_owned));
+        header.extend(words(&["top 3", "thumb", "random", "OOM / none fits"]));
     }
-    let left_out: usize = report.skipped.iter().map(|(_, runs)| runs).sum();
-    let mut notes = vec![PICK_NOTE.to_owned()];
-    if left_out > 0 {
-        notes.push(format!(
-            "{left_out} runs left out: they cannot be modelled."
-        ));
-    }
-    Section {
-        title: "Scores".to_owned(),
-        header,
-        words: 1,
-        rows: Rows::new(report).with(|scores| Some(summary_row(scores))),
-        notes,
-        ..Section::default()
-    }
+    header
+}
+
+/// How many runs were left out, and why.
+fn left_out_note(report: &BacktestReport) -> Option<String> {
+    let skipped = report.skipped;
+    let total: usize = skipped.iter().map(|(_, runs)| runs).sum();
+    let reasons: Vec<String> = skipped
+        .iter()
+        .map(|(reason, runs)| format!("{reason} ({runs})"))
+        .collect();
+    (total > 0).then(|| format!("{total} runs left out: {}.", reasons.join(", ")))
 }
 
 fn summary_row(scores: &Scores) -> Vec<String> {
@@ -119,21 +144,25 @@ const PICK_NOTE: &str = "Pick: measured MFU of the layout that the solver choose
     kernels, least micro-batch, least TP x PP, least TP) and a random choice.";
 
 /// The scopes that have a row, the total last.
-struct Rows<'a>(Vec<(&'a str, &'a Scores)>);
+struct Rows<'a>(Vec<(String, &'a Scores)>);
 
 impl<'a> Rows<'a> {
     fn new(report: &BacktestReport<'a>) -> Self {
         let backtest = report.backtest;
-        let (scopes, name): (&[Scope], fn(&Scope) -> &str) = match report.by {
-            By::Group => (&backtest.groups, |scope| &scope.group),
-            By::Source => (&backtest.sources, |scope| &scope.source),
+        let name = |scope: &Scope| match report.by {
+            By::Group => scope.group.clone(),
+            By::Source => starred(&scope.source, &scope.source, &report.in_sample),
         };
-        let mut rows: Vec<(&str, &Scores)> = scopes
+        let scopes = match report.by {
+            By::Group => &backtest.groups,
+            By::Source => &backtest.sources,
+        };
+        let mut rows: Vec<(String, &Scores)> = scopes
             .iter()
             .map(|scope| (name(scope), &scope.scores))
             .collect();
         if rows.len() != 1 {
-            rows.push(("all", &backtest.total));
+            rows.push(("all".to_owned(), &backtest.total));
         }
         Self(rows)
     }
@@ -141,7 +170,7 @@ impl<'a> Rows<'a> {
     /// A row for every scope that has figures.
     fn with(&self, figures: impl Fn(&Scores) -> Option<Vec<String>>) -> Vec<Vec<String>> {
         let rows = self.0.iter().filter_map(|(name, scores)| {
-            let mut row = vec![(*name).to_owned()];
+            let mut row = vec![name.clone()];
             row.extend(figures(scores)?);
             Some(row)
         });

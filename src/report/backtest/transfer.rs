@@ -1,8 +1,8 @@
 //! What calibration on a few runs makes of the predictions of the others, as tables.
 
-use super::TransferReport;
 use super::sections::{missing, one_decimal, percent, share, words};
 use super::tables::Section;
+use super::{TransferReport, starred};
 use crate::backtest::{HeldOut, Transfer};
 
 /// One figure of merit.
@@ -56,6 +56,10 @@ impl Metric {
     }
 }
 
+fn name(report: &TransferReport, transfer: &Transfer) -> String {
+    starred(&transfer.setting, &transfer.source, &report.in_sample)
+}
+
 /// One table a figure of merit, then how often calibrations are accepted.
 pub(super) fn sections(report: &TransferReport) -> Vec<Section> {
     let mut sections: Vec<Section> = METRICS
@@ -69,7 +73,7 @@ pub(super) fn sections(report: &TransferReport) -> Vec<Section> {
                 .iter()
                 .filter_map(|transfer| {
                     let figures = metric.figures(transfer)?;
-                    Some([vec![transfer.setting.clone()], figures.to_vec()].concat())
+                    Some([vec![name(report, transfer)], figures.to_vec()].concat())
                 })
                 .collect(),
             ..Section::default()
@@ -83,7 +87,7 @@ pub(super) fn sections(report: &TransferReport) -> Vec<Section> {
 fn acceptance(report: &TransferReport) -> Section {
     let rows = report.transfers.iter().map(|transfer| {
         vec![
-            transfer.setting.clone(),
+            name(report, transfer),
             transfer.timed.to_string(),
             format!("{} of {}", transfer.accepted_draws, transfer.draws),
             transfer.rank_worse.to_string(),
@@ -118,7 +122,7 @@ pub(super) fn wide_sections(report: &TransferReport) -> Vec<Section> {
     header.extend(used.iter().map(|metric| metric.title.to_owned()));
     header.extend(words(&["accepted", "of those, rank worse"]));
     let rows = report.transfers.iter().map(|transfer| {
-        let mut row = vec![transfer.setting.clone(), transfer.timed.to_string()];
+        let mut row = vec![name(report, transfer), transfer.timed.to_string()];
         row.extend(used.iter().map(|metric| {
             let figures = metric.figures(transfer);
             figures.map_or_else(missing, |figures| figures.join(" / "))

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::job::Trust;
 use super::{rounded, rounded_probability};
 use crate::calibrate::{
-    Calibrated, Confusion, Estimate, Miss, Outlier, Score, SkippedRow, Validation, Verdict,
+    Calibrated, Confusion, Estimate, Measure, Miss, Outlier, Score, SkippedRow, Validation, Verdict,
 };
 use crate::report::calibration::Subject;
 
@@ -54,6 +54,9 @@ struct PartDocument {
     /// on held-out runs.
     #[schemars(extend("enum" = ["accepted", "untested", "error_not_better", "ranking_worse"]))]
     verdict: &'static str,
+    /// What is scored: `error`, `|ln(predicted / measured)|`, or `deviance`, `sqrt(-2 ln p)` of
+    /// what fitted and what did not.
+    measure: Option<&'static str>,
     /// Runs that were held out in turn.
     runs: Option<usize>,
     /// Runs of them that differ in what the cost model knows.
@@ -67,7 +70,7 @@ struct PartDocument {
 /// How well held-out runs are predicted.
 #[derive(Debug, Serialize, JsonSchema)]
 struct ScoreDocument {
-    /// Mean of `|ln(predicted / measured)|`.
+    /// Mean of the measure.
     mean_error: f64,
     /// Median of that.
     median_error: f64,
@@ -162,6 +165,10 @@ fn part(verdict: Option<Verdict>, validation: Option<&Validation>) -> Option<Par
             Verdict::ErrorNotBetter => "error_not_better",
             Verdict::RankingWorse => "ranking_worse",
         },
+        measure: validation.map(|validation| match validation.measure {
+            Measure::Error => "error",
+            Measure::Deviance => "deviance",
+        }),
         runs: validation.map(|validation| validation.runs),
         distinct: validation.map(|validation| validation.distinct),
         shipped: validation.map(|validation| ScoreDocument::new(&validation.before)),
