@@ -20,13 +20,23 @@ pub fn check(instance: &Instance, layout: &Layout) -> Vec<Violation> {
     violations.extend(check_stages(instance, layout));
     violations.extend(check_listed(instance, layout));
     violations.extend(check_constraints(instance, layout));
-    if violations
-        .iter()
-        .all(|violation| !makes_costs_meaningless(&violation.rule))
+    violations.retain(|violation| !is_relaxed(instance, &violation.rule));
+    let memory_is_limited = !instance.space.relaxed.contains(Rule::MemoryCapacity);
+    if memory_is_limited
+        && violations
+            .iter()
+            .all(|violation| !makes_costs_meaningless(&violation.rule))
     {
         violations.extend(check_memory(instance, layout));
     }
     violations
+}
+
+/// Whether the rule is one that the instance does not apply.
+fn is_relaxed(instance: &Instance, rule: &str) -> bool {
+    let name = rule.split('(').next().unwrap_or(rule);
+    let mut relaxed = instance.space.relaxed.iter();
+    relaxed.any(|rule| rule.as_str() == name)
 }
 
 /// Without whole micro-batches or with too few stages there is no memory to speak of.

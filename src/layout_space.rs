@@ -4,6 +4,7 @@ use crate::axis::{Assignment, Axis, AxisSet, Candidate};
 use crate::constraint::Constraint;
 use crate::job::Job;
 use crate::layout::{AttentionKernel, Checkpointing, Schedule, Sharding};
+use crate::rule::RuleSet;
 
 /// The values that may be tried on each axis, and combinations that may not.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +17,11 @@ pub struct LayoutSpace {
     pub forbidden: Vec<Assignment>,
     /// Rows of the user's own.
     pub constraints: Vec<Constraint>,
+    /// Rules that are not applied: what an explanation drops to see what a rule costs. Empty in
+    /// every instance that is read; [`Formulation::LayoutChoice`] applies all rules.
+    ///
+    /// [`Formulation::LayoutChoice`]: crate::plan::Formulation::LayoutChoice
+    pub relaxed: RuleSet,
 }
 
 /// Largest micro-batch tried unless the instance lists others.
@@ -82,6 +88,7 @@ impl LayoutSpace {
             listed: AxisSet::EMPTY,
             forbidden: Vec::new(),
             constraints: Vec::new(),
+            relaxed: RuleSet::EMPTY,
         }
     }
 
@@ -100,6 +107,12 @@ impl LayoutSpace {
             space.open_attention_core();
         }
         space
+    }
+
+    /// The axes whose values the user lists.
+    #[must_use]
+    pub const fn listed(&self) -> AxisSet {
+        self.listed
     }
 
     /// Replaces the values of one axis by those that the user lists.

@@ -38,7 +38,9 @@ pub fn plan(instance: &Instance, options: &PlanOptions) -> Result<Outcome, PlanE
         ..SolverOptions::default()
     };
     match program::solve(&data, &solver)? {
-        Solved::Infeasible { .. } => Ok(Outcome::Infeasible(infeasibility::explain(&table, proof))),
+        Solved::Infeasible { .. } => Ok(Outcome::Infeasible(infeasibility::explain(
+            instance, proof,
+        )?)),
         Solved::Unknown { .. } => Ok(Outcome::Unknown(proof)),
         Solved::Optimal { solution, .. } => {
             let plan = decode(&table, &walk, indices[solution.item], solution.bound, proof)?;

@@ -226,7 +226,7 @@ pub fn plan(instance: &Instance, options: &PlanOptions) -> Result<Outcome, PlanE
                 Outcome::Feasible(plan)
             }
         }
-        Solved::Infeasible { .. } => Outcome::Infeasible(infeasibility::explain(&table, proof)),
+        Solved::Infeasible { .. } => Outcome::Infeasible(infeasibility::explain(instance, proof)?),
         Solved::Unknown { .. } => Outcome::Unknown(proof),
     })
 }

@@ -39,7 +39,7 @@ pub fn solution(instance: &Instance, outcome: &Outcome, style: &Style) -> String
     blocks.push(notes.join("\n"));
     blocks.extend(warnings(instance, style));
     if outcome.plan().is_some() {
-        blocks.push(next_command(style));
+        blocks.push(next_command(style, "export", " --to megatron-lm"));
     }
     let mut text = blocks.join("\n\n");
     text.push('\n');
@@ -264,44 +264,40 @@ fn proof_note(proof: &Proof, has_plan: bool) -> String {
     )
 }
 
-/// The command that writes the framework's flags. A command is never broken, so that it can be
-/// copied; arguments that do not fit are named instead.
-/// The export of this answer, over several lines where one is too narrow.
-fn next_command(style: &Style) -> String {
-    let unusual = style.instance_arguments.chars().any(|c| printable(c) != c);
-    let arguments = if unusual {
-        "FILE"
-    } else {
-        &style.instance_arguments
-    };
-    let whole = format!("parlayout export {arguments} --to megatron-lm");
+/// The command that comes next, over several lines where one is too narrow; arguments that do not
+/// fit at all are named instead.
+pub(crate) fn next_command(style: &Style, name: &str, options: &str) -> String {
+    let short = format!("parlayout {name} FILE{options}");
+    if style.instance_arguments.chars().any(|c| printable(c) != c) {
+        return format!("Next: {}", style.paint(Meaning::Command, &short));
+    }
+    let whole = format!("parlayout {name} {}{options}", style.instance_arguments);
     if columns(&whole) + columns("Next: ") <= WIDTH {
         return format!("Next: {}", style.paint(Meaning::Command, &whole));
     }
-    let mut lines = vec!["parlayout export".to_owned()];
-    for part in whole["parlayout export ".len()..].split(" --") {
-        let part = if lines.len() == 1
-            && !part.starts_with("--")
-            && part == arguments.split(" --").next().unwrap_or_default()
-        {
+    let mut lines: Vec<String> = Vec::new();
+    for (index, part) in whole.split(" --").enumerate() {
+        let part = if index == 0 {
             part.to_owned()
         } else {
-            format!("--{}", part.trim_start_matches("--"))
+            format!("--{part}")
         };
         match lines.last_mut() {
             Some(line) if columns(line) + columns(&part) + 3 <= WIDTH => {
                 line.push(' ');
                 line.push_str(&part);
             }
-            _ => lines.push(format!("  {part}")),
+            Some(_) => lines.push(format!("  {part}")),
+            None => lines.push(part),
         }
     }
     if lines.iter().any(|line| columns(line) + 2 > WIDTH) {
-        let short = "parlayout export FILE --to megatron-lm";
-        return format!("Next: {}", style.paint(Meaning::Command, short));
+        return format!("Next: {}", style.paint(Meaning::Command, &short));
     }
-    let command = lines.join(" \\\n");
-    format!("Next:\n{}", style.paint(Meaning::Command, &command))
+    format!(
+        "Next:\n{}",
+        style.paint(Meaning::Command, &lines.join(" \\\n"))
+    )
 }
 
 fn unknown_headline(instance: &Instance, style: &Style) -> String {

@@ -4,6 +4,7 @@ mod calibration;
 mod cli;
 mod constraints;
 mod exhaustive;
+mod explanations;
 mod instance_files;
 mod instances;
 mod measured;

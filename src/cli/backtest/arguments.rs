@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use parlayout::backtest::Belief;
 use parlayout::report::backtest::By;
 
-use crate::cli::instance_arguments::quoted;
+use parlayout::report::shell_word;
 
 #[derive(Debug, Args)]
 pub(crate) struct BacktestArguments {
@@ -134,13 +134,17 @@ impl BacktestArguments {
     /// The command as typed, but for where its output goes.
     pub(super) fn typed(&self) -> String {
         let mut words = vec!["parlayout backtest".to_owned()];
-        words.extend(self.runs.iter().map(|path| quoted(&path.to_string_lossy())));
+        words.extend(
+            self.runs
+                .iter()
+                .map(|path| shell_word(&path.to_string_lossy())),
+        );
         for (flag, value) in [
             ("--cluster", &self.cluster),
             ("--framework", &self.framework),
         ] {
             if let Some(value) = value {
-                words.push(format!("{flag} {}", quoted(value)));
+                words.push(format!("{flag} {}", shell_word(value)));
             }
         }
         if self.max_oom_risk != [DEFAULT_RISK] {

@@ -5,7 +5,6 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::*;
-use crate::plan::Nearest;
 use crate::report::fixture;
 
 fn parse(text: &str) -> Value {
@@ -127,4 +126,6 @@ fn the_shipped_schemas_are_current() {
     check_shipped("calibration.schema.json", &calibration_schema());
     check_shipped("price.schema.json", &price_schema());
     check_shipped("pareto.schema.json", &pareto_schema());
+    check_shipped("explanation.schema.json", &explanation_schema());
+    check_shipped("comparison.schema.json", &comparison_schema());
 }
