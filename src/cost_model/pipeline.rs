@@ -22,10 +22,12 @@ pub fn even_partition(partition: Partition, layers: u32, stages: u32) -> Option<
             equal(layers, stages).or_else(|| first_and_last(layers, stages))?
         }
         Partition::Free => equal(layers, stages)
-            .or_else(|| with_embedding_and_head(layers, stages).filter(leaves_no_stage_empty))
+            .or_else(|| {
+                with_embedding_and_head(layers, stages).filter(|cut| leaves_no_stage_empty(cut))
+            })
             .unwrap_or_else(|| even(layers, stages)),
     };
-    Some(cut).filter(leaves_no_stage_empty)
+    Some(cut).filter(|cut| leaves_no_stage_empty(cut))
 }
 
 /// Layers of each stage of an interleaved pipeline with `chunks` model chunks a stage: all chunks
@@ -44,7 +46,7 @@ pub fn interleaved_partition(layers: u32, stages: u32, chunks: u32) -> Option<Ve
     })
 }
 
-fn leaves_no_stage_empty(cut: &Vec<u32>) -> bool {
+fn leaves_no_stage_empty(cut: &[u32]) -> bool {
     cut.iter().all(|&count| count > 0)
 }
 

@@ -361,5 +361,5 @@ fn parse(columns: &Columns, raw: StringRecord) -> Run {
         raw: StringRecord::new(),
     };
     let fault = fields.fault.into_inner();
-    Run { fault, raw, ..run }
+    Run { raw, fault, ..run }
 }

@@ -344,7 +344,9 @@ fn amounts_are_the_least() {
         };
         assert!(!less.is_empty());
         for assignment in less {
-            let instance = case.reread(&[assignment.clone()]).expect("valid");
+            let instance = case
+                .reread(std::slice::from_ref(&assignment))
+                .expect("valid");
             assert!(!is_solved(&instance), "{assignment}");
         }
         checked += 1;
@@ -359,7 +361,12 @@ fn what_binds_is_found_by_solving_again() {
         panic!("the instance has a layout");
     };
     let best = binding.plan.choice.prediction.mfu;
-    assert!(binding.effects.iter().any(|effect| effect.binds()));
+    assert!(
+        binding
+            .effects
+            .iter()
+            .any(parlayout::explain::binding::Effect::binds)
+    );
     for effect in &binding.effects {
         // Dropping a limit never costs anything, but for rounding.
         let without = effect.without.prediction.mfu;

@@ -1,4 +1,6 @@
 //! One test binary: each links HiGHS statically.
+#![expect(clippy::print_stderr, reason = "a skipped test says so")]
+
 mod backtest;
 mod calibration;
 mod cli;

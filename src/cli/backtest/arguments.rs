@@ -125,9 +125,8 @@ impl BacktestArguments {
     pub(super) fn rows(&self, sources: usize) -> By {
         match self.by {
             Some(ByArgument::Group) => By::Group,
-            Some(ByArgument::Source) => By::Source,
             None if sources == 1 => By::Group,
-            None => By::Source,
+            Some(ByArgument::Source) | None => By::Source,
         }
     }
 

@@ -245,6 +245,7 @@ fn draw(
     show(arguments, &answer, colour)
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "it is passed to `map_err`")]
 fn not_modelled(skip: Skip) -> anyhow::Error {
     anyhow::anyhow!("a run cannot be modelled: {}", skip.0)
 }

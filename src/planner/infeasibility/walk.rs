@@ -216,6 +216,7 @@ impl<'a> Walk<'a> {
         }
     }
 
+    #[expect(clippy::unused_self, reason = "it reads as a step of the chain")]
     fn with_rules(&self, broken: RequirementSet, rules: RuleSet) -> RequirementSet {
         rules
             .iter()
