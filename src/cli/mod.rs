@@ -8,6 +8,7 @@ mod evaluate;
 mod export;
 mod goal;
 mod instance_arguments;
+mod logs;
 mod price;
 mod runs;
 mod solve;

@@ -5,6 +5,7 @@ mod constraints;
 mod exhaustive;
 mod instance_files;
 mod instances;
+mod logs;
 mod measured;
 mod objectives;
 mod prices;
