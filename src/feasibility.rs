@@ -20,13 +20,23 @@ pub fn check(instance: &Instance, layout: &Layout) -> Vec<Violation> {
     violations.extend(check_stages(instance, layout));
     violations.extend(check_listed(instance, layout));
     violations.extend(check_constraints(instance, layout));
-    if violations
-        .iter()
-        .all(|violation| !makes_costs_meaningless(&violation.rule))
+    violations.retain(|violation| !is_relaxed(instance, &violation.rule));
+    let memory_is_limited = !instance.space.relaxed.contains(Rule::MemoryCapacity);
+    if memory_is_limited
+        && violations
+            .iter()
+            .all(|violation| !makes_costs_meaningless(&violation.rule))
     {
         violations.extend(check_memory(instance, layout));
     }
     violations
+}
+
+/// Whether the rule is one that the instance does not apply.
+fn is_relaxed(instance: &Instance, rule: &str) -> bool {
+    let name = rule.split('(').next().unwrap_or(rule);
+    let mut relaxed = instance.space.relaxed.iter();
+    relaxed.any(|rule| rule.as_str() == name)
 }
 
 /// Without whole micro-batches or with too few stages there is no memory to speak of.
@@ -291,44 +301,50 @@ fn partition_broken(partition: Partition, layout: &Layout) -> Option<String> {
     }
 }
 
-/// The one checkpointing flag that describes the stages, if one does.
-fn checkpointing(layout: &Layout) -> Option<Checkpointing> {
-    Checkpointing::ALL.iter().copied().find(|flag| {
-        layout.stages.iter().all(|stage| match flag.recompute() {
-            None => stage.checkpointed_layers() == 0,
-            Some(mode) => stage.recomputed[mode as usize] == stage.layers,
+/// The checkpointing flags that describe some layer.
+fn flags(layout: &Layout) -> Vec<Checkpointing> {
+    let used = |flag: &Checkpointing| {
+        layout.stages.iter().any(|stage| match flag.recompute() {
+            None => stage.checkpointed_layers() < stage.layers,
+            Some(mode) => stage.recomputed[mode as usize] > 0,
         })
-    })
+    };
+    Checkpointing::ALL.iter().copied().filter(used).collect()
 }
 
-/// Values that the instance does not list, and combinations that it forbids.
-///
-/// Stages that mix recompute modes have no one flag; `checkpointing` then stays unchecked.
+/// Values that the instance does not list, and combinations that it forbids. Layers that are
+/// checkpointed in different ways have to be permitted each.
 fn check_listed(instance: &Instance, layout: &Layout) -> Vec<Violation> {
-    let flag = checkpointing(layout);
-    let candidate = Candidate {
-        cell: layout.cell,
-        checkpointing: flag.unwrap_or(Checkpointing::None),
-    };
+    let flags = flags(layout).into_iter();
+    let candidates: Vec<Candidate> = flags
+        .map(|checkpointing| Candidate {
+            cell: layout.cell,
+            checkpointing,
+        })
+        .collect();
     let mut found = Vec::new();
     for axis in Axis::ALL {
-        let (code, listed) = (candidate.code(axis), instance.space.values(axis));
-        if (axis == Axis::Checkpointing && flag.is_none()) || listed.contains(&code) {
+        // What the user leaves open may be anything legal, also what is not tried.
+        if !instance.space.is_listed(axis) {
             continue;
         }
-        let values: Vec<String> = listed.iter().map(|&code| axis.show(code)).collect();
-        found.push(violation(
-            Rule::AllowedValues,
-            format!(
-                "{axis} = {} is not among the values to try: {}",
-                axis.show(code),
-                values.join(", ")
-            ),
-        ));
+        let listed = instance.space.values(axis);
+        let mut codes: Vec<u32> = candidates.iter().map(|one| one.code(axis)).collect();
+        codes.dedup();
+        for code in codes.into_iter().filter(|code| !listed.contains(code)) {
+            let values: Vec<String> = listed.iter().map(|&code| axis.show(code)).collect();
+            found.push(violation(
+                Rule::AllowedValues,
+                format!(
+                    "{axis} = {} is not among the values to try: {}",
+                    axis.show(code),
+                    values.join(", ")
+                ),
+            ));
+        }
     }
     for (index, assignment) in instance.space.forbidden.iter().enumerate() {
-        let decided = flag.is_some() || assignment.get(Axis::Checkpointing).is_none();
-        if decided && assignment.matches(&candidate) {
+        if candidates.iter().any(|one| assignment.matches(one)) {
             found.push(Violation {
                 rule: format!("{}({index})", Rule::Forbidden),
                 message: format!("the instance forbids {assignment}"),

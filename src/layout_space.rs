@@ -4,6 +4,7 @@ use crate::axis::{Assignment, Axis, AxisSet, Candidate};
 use crate::constraint::Constraint;
 use crate::job::Job;
 use crate::layout::{AttentionKernel, Checkpointing, Schedule, Sharding};
+use crate::rule::RuleSet;
 
 /// The values that may be tried on each axis, and combinations that may not.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +17,11 @@ pub struct LayoutSpace {
     pub forbidden: Vec<Assignment>,
     /// Rows of the user's own.
     pub constraints: Vec<Constraint>,
+    /// Rules that are not applied: what an explanation drops to see what a rule costs. Empty in
+    /// every instance that is read; [`Formulation::LayoutChoice`] applies all rules.
+    ///
+    /// [`Formulation::LayoutChoice`]: crate::plan::Formulation::LayoutChoice
+    pub relaxed: RuleSet,
 }
 
 /// Largest micro-batch tried unless the instance lists others.
@@ -31,11 +37,7 @@ impl LayoutSpace {
     #[must_use]
     pub fn everything_legal(job: &Job) -> Self {
         let gpus = job.cluster.gpus;
-        let divisors = |most: u32| {
-            (1..=most.min(gpus))
-                .filter(|d| gpus.is_multiple_of(*d))
-                .collect()
-        };
+        let divisors = |most: u32| divisors(gpus, most);
         let tensor: Vec<u32> = (1..=job.cluster.gpus_per_node.min(gpus))
             .filter(|&d| {
                 gpus.is_multiple_of(d) && job.transformer.heads.is_multiple_of(u64::from(d))
@@ -86,6 +88,7 @@ impl LayoutSpace {
             listed: AxisSet::EMPTY,
             forbidden: Vec::new(),
             constraints: Vec::new(),
+            relaxed: RuleSet::EMPTY,
         }
     }
 
@@ -106,6 +109,12 @@ impl LayoutSpace {
         space
     }
 
+    /// The axes whose values the user lists.
+    #[must_use]
+    pub const fn listed(&self) -> AxisSet {
+        self.listed
+    }
+
     /// Replaces the values of one axis by those that the user lists.
     pub fn restrict(&mut self, axis: Axis, codes: Vec<u32>) {
         self.listed = self.listed.with(axis);
@@ -123,6 +132,12 @@ impl LayoutSpace {
         codes.sort_unstable();
         codes.dedup();
         self.values[axis as usize] = codes;
+    }
+
+    /// Whether the user lists the values of an axis.
+    #[must_use]
+    pub fn is_listed(&self, axis: Axis) -> bool {
+        self.listed.contains(axis)
     }
 
     /// Adds recomputation of the attention core where a kernel is listed that gains by it.
@@ -161,4 +176,14 @@ impl LayoutSpace {
                 .iter()
                 .any(|assignment| assignment.matches(candidate))
     }
+}
+
+/// The divisors of `number` up to `most`, ascending, found in pairs.
+fn divisors(number: u32, most: u32) -> Vec<u32> {
+    let pairs = (1..=number.isqrt()).filter(|&small| number.is_multiple_of(small));
+    let mut found: Vec<u32> = pairs.flat_map(|small| [small, number / small]).collect();
+    found.retain(|&divisor| divisor <= most);
+    found.sort_unstable();
+    found.dedup();
+    found
 }

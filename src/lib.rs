@@ -8,6 +8,7 @@ pub mod catalog;
 pub mod cluster;
 pub mod constraint;
 pub mod cost_model;
+pub mod explain;
 pub mod export;
 pub mod feasibility;
 pub mod framework;

@@ -64,6 +64,14 @@ pub struct Plan {
     pub proof: Proof,
 }
 
+impl Plan {
+    /// Whether no layout can be better than the choice.
+    #[must_use]
+    pub const fn gap_is_closed(&self) -> bool {
+        self.proof.gap <= 0.0
+    }
+}
+
 /// A layout and what the cost model says of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Evaluated {

@@ -109,6 +109,12 @@ impl RuleSet {
         self.0 |= u32::from(broken) << rule as u32;
     }
 
+    /// The rules of this set that are not in `others`.
+    #[must_use]
+    pub const fn without(self, others: Self) -> Self {
+        Self(self.0 & !others.0)
+    }
+
     /// Whether the set has no rule.
     #[must_use]
     pub const fn is_empty(self) -> bool {

@@ -210,6 +210,13 @@ fn first_of_equals(
     options: &SolverOptions,
 ) -> Result<Outcome<Solution>, LayoutChoiceError> {
     let profit = data.items[item].profit;
+    // No program is needed to see that no item before this one has its profit.
+    if data.items[..item]
+        .iter()
+        .all(|before| before.profit != profit)
+    {
+        return Ok(optimal(item, profit, *statistics));
+    }
     let floor = Rule {
         name: "profit_floor".into(),
         left: LeftSide::OverItems(profits(data)),

@@ -92,7 +92,7 @@ pub use oracle::oracle;
 pub use plan::{Plan, check_plan, plan_of};
 pub use screen::CellBound;
 pub use search::{CellCounts, Report, bound_cells, build, solve};
-pub use shortage::{Shortage, shortage};
+pub use shortage::{Shortage, fits, shortage};
 pub use top::top;
 
 /// Why there is no outcome.

@@ -97,10 +97,10 @@ pub type Skipped = Vec<(String, usize)>;
 
 /// The runs of the files that trained or ran out of memory, each with what `predict` says of it,
 /// and the reasons why others were left out.
-pub fn cases<'a>(
-    files: &'a [RunsFile],
+pub fn cases(
+    files: &[RunsFile],
     predict: impl Fn(&Run) -> Result<Modelled, Skip>,
-) -> (Vec<Case<'a>>, Skipped) {
+) -> (Vec<Case<'_>>, Skipped) {
     let mut numbers: HashMap<(usize, Vec<&str>), usize> = HashMap::new();
     let mut cases = Vec::new();
     let mut skipped: HashMap<String, usize> = HashMap::new();

@@ -110,14 +110,14 @@ fn transfer(setting: &Setting, options: &DrawOptions) -> Result<Option<Transfer>
         return Ok(None);
     }
     let mut random = Random::new(options.seed);
-    let drawn: Vec<Vec<usize>> = (0..options.draws)
+    let evidence: Vec<Vec<usize>> = (0..options.draws)
         .map(|_| {
             let positions = random.draw(options.runs, timed.len());
             positions.into_iter().map(|index| timed[index]).collect()
         })
         .collect();
     let before = believed(setting);
-    let draws: Vec<Draw> = drawn
+    let draws: Vec<Draw> = evidence
         .par_iter()
         .map(|drawn| Draw::score(setting, &before, drawn, options.max_oom_risk))
         .collect::<Result<_, _>>()?;
@@ -135,6 +135,39 @@ fn believed(setting: &Setting) -> Figures {
     (fitted.cluster, fitted.framework)
 }
 
+/// A calibration on drawn runs.
+struct Calibration {
+    always: Figures,
+    tested: Figures,
+    time: Option<Verdict>,
+    memory: Option<Verdict>,
+}
+
+impl Calibration {
+    fn new(setting: &Setting, before: &Figures, drawn: &[usize]) -> Self {
+        let evidence: Vec<&Observation> =
+            drawn.iter().map(|&it| &setting.observations[it]).collect();
+        let mut calibrated = calibrate::calibrate_from(
+            &setting.priors,
+            &evidence,
+            &before.0,
+            &before.1,
+            &FitOptions::default(),
+            Adoption::Tested,
+            &setting.name,
+        );
+        let tested = (calibrated.cluster.clone(), calibrated.framework.clone());
+        let (time, memory) = (calibrated.time_verdict, calibrated.memory_verdict);
+        calibrated.adopt(Adoption::Always, &setting.name);
+        Self {
+            always: (calibrated.cluster, calibrated.framework),
+            tested,
+            time,
+            memory,
+        }
+    }
+}
+
 /// One draw.
 struct Draw {
     zero_shot: HeldOut,
@@ -150,22 +183,7 @@ impl Draw {
         drawn: &[usize],
         max_oom_risk: f64,
     ) -> Result<Self, DrawError> {
-        let evidence: Vec<&Observation> =
-            drawn.iter().map(|&it| &setting.observations[it]).collect();
-        let mut calibrated = calibrate::calibrate_from(
-            &setting.priors,
-            &evidence,
-            &before.0,
-            &before.1,
-            &FitOptions::default(),
-            Adoption::Tested,
-            &setting.name,
-        );
-        let tested = (calibrated.cluster.clone(), calibrated.framework.clone());
-        let calibrated_memory = calibrated.memory_verdict;
-        let time_is_accepted = calibrated.time_verdict == Some(Verdict::Accepted);
-        calibrated.adopt(Adoption::Always, &setting.name);
-        let always = (calibrated.cluster, calibrated.framework);
+        let calibration = Calibration::new(setting, before, drawn);
         let rest: Vec<&Case> = setting
             .cases
             .iter()
@@ -174,17 +192,20 @@ impl Draw {
             .map(|(_, case)| *case)
             .collect();
         let scored = |figures: &Figures| held_out(&rest, figures, max_oom_risk);
-        let (zero_shot, calibrated) = (scored(before)?, scored(&always)?);
-        let memory_is_accepted = calibrated_memory == Some(Verdict::Accepted);
+        let (zero_shot, calibrated) = (scored(before)?, scored(&calibration.always)?);
+        let is_accepted = |verdict: Option<Verdict>| verdict == Some(Verdict::Accepted);
         Ok(Self {
             zero_shot,
             calibrated,
-            accepted: match (time_is_accepted, memory_is_accepted) {
+            accepted: match (
+                is_accepted(calibration.time),
+                is_accepted(calibration.memory),
+            ) {
                 (false, false) => zero_shot,
                 (true, true) => calibrated,
-                _ => scored(&tested)?,
+                _ => scored(&calibration.tested)?,
             },
-            time_is_accepted,
+            time_is_accepted: is_accepted(calibration.time),
         })
     }
 }
@@ -195,10 +216,9 @@ fn held_out(rest: &[&Case], figures: &Figures, max_oom_risk: f64) -> Result<Held
         .map(|case| again(case, &figures.0, &figures.1))
         .collect::<Result<_, _>>()?;
     let cases: Vec<&Case> = cases.iter().collect();
-    let errors = |error: fn(&Case) -> Option<f64>| {
-        let errors: Vec<f64> = cases.iter().filter_map(|case| error(case)).collect();
-        Errors::of(&errors).map(|errors| errors.median)
-    };
+    let mfu: Vec<f64> = cases.iter().filter_map(|case| case.mfu_error()).collect();
+    let peak: Vec<f64> = cases.iter().filter_map(|case| case.peak_error()).collect();
+    let median_error = |errors: &[f64]| Errors::of(errors).map(|errors| errors.median);
     let groups = by_name(&cases, |case| case.group.as_str());
     let mut picks: Vec<Pick> = Vec::new();
     for (_, group) in groups {
@@ -207,10 +227,10 @@ fn held_out(rest: &[&Case], figures: &Figures, max_oom_risk: f64) -> Result<Held
     }
     let shares: Vec<f64> = picks.iter().map(|pick| pick.solver).collect();
     Ok(HeldOut {
-        mfu_error: errors(|case| case.mfu_error()),
+        mfu_error: median_error(&mfu),
         rank: rank(&cases),
         pick: mean(&shares),
-        peak_error: errors(|case| case.peak_error()),
+        peak_error: median_error(&peak),
         verdicts: Verdicts::of(&cases).share(),
     })
 }

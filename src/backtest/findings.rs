@@ -87,14 +87,14 @@ fn of_source(sweeps: &[Sweep]) -> Vec<Finding> {
     let all = [
         speed::best_13b(sweeps),
         speed::kernel_gain(sweeps),
-        memory::kernel_excludes_checkpointing(sweeps),
+        Some(memory::kernel_excludes_checkpointing(sweeps)),
         speed::no_checkpointing_is_best(sweeps),
         memory::thirty_billion_at_8k(sweeps),
-        speed::least_micro_batch(sweeps),
+        Some(speed::least_micro_batch(sweeps)),
         memory::sixty_five_billion(sweeps),
         speed::pipeline_beats_tensor(sweeps),
         speed::sequence_parallel_gain(sweeps),
-        speed::bubble_grows(sweeps),
+        Some(speed::bubble_grows(sweeps)),
         memory::feed_forward_recompute(sweeps),
     ];
     all.into_iter().flatten().collect()

@@ -45,19 +45,17 @@ impl Reliability {
             .map(|(said, was)| (said - was).powi(2))
             .collect();
         Self {
-            bins: BINS.map(|nominal| bin(nominal, &forecasts)),
+            bins: std::array::from_fn(|index| bin(index, &forecasts)),
             brier: mean(&squares),
         }
     }
 }
 
-fn bin(nominal: f64, forecasts: &[(f64, f64)]) -> ReliabilityBin {
-    let members = forecasts
-        .iter()
-        .filter(|(said, _)| nearest(*said) == nominal);
+fn bin(index: usize, forecasts: &[(f64, f64)]) -> ReliabilityBin {
+    let members = forecasts.iter().filter(|(said, _)| nearest(*said) == index);
     let (said, was): (Vec<f64>, Vec<f64>) = members.copied().unzip();
     ReliabilityBin {
-        nominal,
+        nominal: BINS[index],
         runs: said.len(),
         said: mean(&said),
         was: mean(&was),
@@ -65,17 +63,9 @@ fn bin(nominal: f64, forecasts: &[(f64, f64)]) -> ReliabilityBin {
 }
 
 /// The bin of a said probability: the nearest, of two equally near the lower.
-fn nearest(said: f64) -> f64 {
-    let distance = |bin: &f64| (said - bin).abs();
-    BINS.into_iter()
-        .reduce(|best, bin| {
-            if distance(&bin) < distance(&best) {
-                bin
-            } else {
-                best
-            }
-        })
-        .unwrap_or_default()
+fn nearest(said: f64) -> usize {
+    let borders = BINS.windows(2).map(|pair| f64::midpoint(pair[0], pair[1]));
+    borders.filter(|&border| said > border).count()
 }
 
 #[cfg(test)]
@@ -84,20 +74,20 @@ mod tests {
 
     #[test]
     fn every_probability_has_its_bin() {
-        let check = |said: f64, expected: f64| assert_eq!(nearest(said), expected, "{said}");
-        check(0.0, 0.0);
-        check(0.024, 0.0);
-        check(0.026, 0.05);
-        check(0.27, 0.05);
-        check(0.28, 0.5);
-        check(0.72, 0.5);
-        check(0.73, 0.95);
-        check(0.98, 1.0);
+        let check = |said: f64, expected: usize| assert_eq!(nearest(said), expected, "{said}");
+        check(0.0, 0);
+        check(0.024, 0);
+        check(0.026, 1);
+        check(0.27, 1);
+        check(0.28, 2);
+        check(0.72, 2);
+        check(0.73, 3);
+        check(0.98, 4);
     }
 
     #[test]
     fn a_bin_counts_what_came_true() {
-        let found = bin(0.05, &[(0.04, 0.0), (0.06, 1.0), (0.5, 1.0)]);
+        let found = bin(1, &[(0.04, 0.0), (0.06, 1.0), (0.5, 1.0)]);
         assert_eq!((found.runs, found.was), (2, Some(0.5)));
         assert!((found.said.expect("two runs") - 0.05).abs() < 1e-12);
     }

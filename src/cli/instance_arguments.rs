@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use parlayout::instance::{self, Flag, Instance, InstanceError, Overrides};
+use parlayout::report::shell_word;
 
 #[derive(Debug, Args)]
 pub(crate) struct InstanceArguments {
@@ -85,11 +86,11 @@ impl JobArguments {
     pub(crate) fn typed(&self) -> String {
         let flags = self
             .flags()
-            .map(|(flag, value)| format!("{} {}", flag.as_str(), quoted(value)));
+            .map(|(flag, value)| format!("{} {}", flag.as_str(), shell_word(value)));
         let sets = self
             .set
             .iter()
-            .map(|assignment| format!("--set {}", quoted(assignment)));
+            .map(|assignment| format!("--set {}", shell_word(assignment)));
         flags.chain(sets).collect::<Vec<_>>().join(" ")
     }
 
@@ -105,7 +106,15 @@ impl JobArguments {
 impl InstanceArguments {
     /// Reads the instance.
     pub(crate) fn load(&self) -> Result<Instance, InstanceError> {
-        let overrides = self.job.overrides();
+        self.load_with(&[])
+    }
+
+    /// Reads the instance with further assignments of `--set`.
+    pub(crate) fn load_with(&self, further: &[String]) -> Result<Instance, InstanceError> {
+        let mut overrides = self.job.overrides();
+        for assignment in further {
+            overrides.set(assignment);
+        }
         match &self.instance {
             Some(path) => instance::read(path, &overrides),
             None => instance::from_flags(&overrides),
@@ -117,18 +126,8 @@ impl InstanceArguments {
         let file = self
             .instance
             .iter()
-            .map(|path| quoted(&path.to_string_lossy()));
+            .map(|path| shell_word(&path.to_string_lossy()));
         let flags = Some(self.job.typed()).filter(|flags| !flags.is_empty());
         file.chain(flags).collect::<Vec<_>>().join(" ")
-    }
-}
-
-/// The argument as a shell takes it.
-pub(crate) fn quoted(argument: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
-    if !argument.is_empty() && argument.chars().all(plain) {
-        argument.to_owned()
-    } else {
-        format!("'{}'", argument.replace('\'', r"'\''"))
     }
 }

@@ -4,7 +4,9 @@ mod backtest;
 mod batch;
 mod calibrate;
 mod catalog;
+mod diff;
 mod evaluate;
+mod explain;
 mod export;
 mod goal;
 mod instance_arguments;
@@ -82,6 +84,11 @@ enum Command {
     Price(price::PriceArguments),
     /// Predict time and memory of one given layout, or of a file of measured runs.
     Evaluate(evaluate::EvaluateArguments),
+    /// Say why there is no layout and what would repair that, what limits the best one, or why
+    /// it has not another value.
+    Explain(explain::ExplainArguments),
+    /// Set two layouts side by side, term by term.
+    Diff(diff::DiffArguments),
     /// Score predictions and picks against files of measured runs.
     Backtest(backtest::BacktestArguments),
     /// Fit the cost model to your cluster with the runs that you have.
@@ -115,6 +122,8 @@ pub(crate) fn run() -> Result<ExitCode> {
         Command::Batch(arguments) => batch::run(&arguments, colour)?,
         Command::Price(arguments) => price::run(&arguments, colour)?,
         Command::Evaluate(arguments) => evaluate::run(&arguments, colour)?,
+        Command::Explain(arguments) => explain::run(&arguments, colour)?,
+        Command::Diff(arguments) => diff::run(&arguments, colour)?,
         Command::Backtest(arguments) => backtest::run(&arguments, colour)?,
         Command::Calibrate(arguments) => calibrate::run(&arguments, colour)?,
         Command::Export(arguments) => export::run(&arguments)?,

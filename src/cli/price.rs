@@ -15,10 +15,6 @@ use super::{INFEASIBLE, SOLVED, STOPPED, print, style};
 
 #[derive(Debug, Args)]
 pub(crate) struct PriceArguments {
-    #[command(flatten)]
-    instance: InstanceArguments,
-    #[command(flatten)]
-    search: SearchArguments,
     /// Solve a Pareto front instead of single changes.
     #[arg(long, value_name = "FRONT")]
     pareto: Option<FrontChoice>,
@@ -28,6 +24,10 @@ pub(crate) struct PriceArguments {
     /// Format of the answer.
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     format: PriceFormat,
+    #[command(flatten)]
+    instance: InstanceArguments,
+    #[command(flatten)]
+    search: SearchArguments,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

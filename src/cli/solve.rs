@@ -13,16 +13,10 @@ use parlayout::report::{Colour, counts, json, table};
 
 use super::goal::GoalArguments;
 use super::instance_arguments::InstanceArguments;
-use super::{Format, INFEASIBLE, SOLVED, STOPPED, print, style};
+use super::{Format, INFEASIBLE, SOLVED, STOPPED, complain, print, style};
 
 #[derive(Debug, Args)]
 pub(crate) struct SolveArguments {
-    #[command(flatten)]
-    instance: InstanceArguments,
-    #[command(flatten)]
-    search: SearchArguments,
-    #[command(flatten)]
-    goal: GoalArguments,
     /// Layouts to list: the best and the next best, each another combination.
     #[arg(long, value_name = "K", default_value = "4", value_parser = clap::value_parser!(u16).range(1..=100))]
     top: u16,
@@ -37,6 +31,12 @@ pub(crate) struct SolveArguments {
     /// `layout-choice`, whose rows are the rules, or with `--formulation staged` that one.
     #[arg(long, value_name = "FILE")]
     write_model: Option<PathBuf>,
+    #[command(flatten)]
+    instance: InstanceArguments,
+    #[command(flatten)]
+    search: SearchArguments,
+    #[command(flatten)]
+    goal: GoalArguments,
 }
 
 /// How to search; shared by the commands that solve.
@@ -65,13 +65,13 @@ enum FormulationChoice {
 /// Names of axes, separated by commas.
 fn axes(text: &str) -> Result<AxisSet, String> {
     let names = || Axis::ALL.map(Axis::as_str).join(", ");
-    let mut axes = AxisSet::EMPTY;
+    let mut chosen = AxisSet::EMPTY;
     for name in text.split(',') {
         let axis = Axis::parse(name.trim())
             .ok_or_else(|| format!("`{name}` is no axis: there are {}", names()))?;
-        axes = axes.with(axis);
+        chosen = chosen.with(axis);
     }
-    Ok(axes)
+    Ok(chosen)
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
@@ -115,6 +115,12 @@ pub(crate) fn run(arguments: &SolveArguments, colour: Colour) -> Result<u8> {
     let options = options(arguments)?;
     if let Some(path) = &arguments.write_model {
         write_model(path, arguments, &instance)?;
+        if arguments.search.formulation.is_none() {
+            complain(&format!(
+                "note: `{}` holds the program layout-choice, whose rows are the rules; the answer is that of the program staged (`--formulation` names either for both)",
+                path.display()
+            ));
+        }
     }
     let style = style(colour, arguments.instance.typed());
     if let Some(goal) = arguments.goal.goal(&instance)? {

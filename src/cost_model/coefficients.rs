@@ -182,7 +182,7 @@ impl CellCosts {
     /// The coefficients by the formulas alone.
     fn physical(job: &Job, cell: &Cell) -> Self {
         let tp = f64::from(cell.tensor_parallel);
-        let micro_batches = cell.micro_batches(job.workload.global_batch);
+        let micro_batches = cell.micro_batches(job.workload.global_batch).max(1);
         let layer = LayerTime::new(job, cell, Passes::TRAINING);
         let again = LayerTime::new(job, cell, Passes::RECOMPUTED).total() - layer.total();
         let embedding_parameters = job.transformer.embedding_weights() as f64 / tp;

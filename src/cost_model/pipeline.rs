@@ -8,8 +8,10 @@ use crate::layout::{Cell, Schedule};
 /// no cut into `stages`.
 ///
 /// The paper's framework cuts the list [embedding, `L` layers, head] evenly, the remainder to the
-/// early stages; an even cut does so with the layers alone. Equal stages need `L` divisible. First-and-last takes as many as the middle
-/// stages less one for embedding and head.
+/// early stages; an even cut does so with the layers alone. Equal stages need `L` divisible.
+/// First-and-last takes as many as the middle stages less one for embedding and head. Where any cut
+/// is free, it is the first of equal, counted with embedding and head, and even that leaves no stage
+/// empty.
 #[must_use]
 pub fn even_partition(partition: Partition, layers: u32, stages: u32) -> Option<Vec<u32>> {
     let cut = match partition {
@@ -19,11 +21,11 @@ pub fn even_partition(partition: Partition, layers: u32, stages: u32) -> Option<
         Partition::FirstAndLast => {
             equal(layers, stages).or_else(|| first_and_last(layers, stages))?
         }
-        Partition::Free => {
-            equal(layers, stages).or_else(|| with_embedding_and_head(layers, stages))?
-        }
+        Partition::Free => equal(layers, stages)
+            .or_else(|| with_embedding_and_head(layers, stages).filter(leaves_no_stage_empty))
+            .unwrap_or_else(|| even(layers, stages)),
     };
-    cut.iter().all(|&count| count > 0).then_some(cut)
+    Some(cut).filter(leaves_no_stage_empty)
 }
 
 /// Layers of each stage of an interleaved pipeline with `chunks` model chunks a stage: all chunks
@@ -40,6 +42,10 @@ pub fn interleaved_partition(layers: u32, stages: u32, chunks: u32) -> Option<Ve
         cut[stages as usize - 1] -= 1;
         cut
     })
+}
+
+fn leaves_no_stage_empty(cut: &Vec<u32>) -> bool {
+    cut.iter().all(|&count| count > 0)
 }
 
 fn equal(layers: u32, stages: u32) -> Option<Vec<u32>> {
@@ -65,7 +71,10 @@ fn with_embedding_and_head(layers: u32, stages: u32) -> Option<Vec<u32>> {
 }
 
 fn first_and_last(layers: u32, stages: u32) -> Option<Vec<u32>> {
-    let middle = stages.checked_sub(2).filter(|&count| count > 0)?;
+    let middle = stages.checked_sub(2)?;
+    if middle == 0 {
+        return Some(even(layers, stages));
+    }
     let share = (layers + 2).div_ceil(stages);
     (1..=share).rev().find_map(|count| {
         let rest = layers

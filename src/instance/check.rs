@@ -18,7 +18,7 @@ use crate::workload::{Optimizer, Precision, Workload};
 pub(crate) const MOST_GPUS: u64 = 1_048_576;
 /// Longest sequence and largest batch, far beyond any job, so that no count overflows.
 const LONGEST_SEQUENCE: u64 = 1 << 27;
-const LARGEST_BATCH: u64 = 1 << 30;
+const LARGEST_BATCH: u64 = 1 << 20;
 /// Accepted probability of running out of memory unless the instance says otherwise.
 const DEFAULT_OOM_RISK: f64 = 0.05;
 

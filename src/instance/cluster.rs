@@ -19,6 +19,8 @@ use crate::quantity::Measured;
 
 /// Most GPUs of one node (or of one `NVLink` domain).
 const MOST_GPUS_PER_NODE: u64 = 1024;
+/// Least bandwidth, memory or throughput in base units: a slow disk has more.
+const LEAST: f64 = 1e6;
 /// Largest physical quantity in base units: beyond it arithmetic loses its meaning.
 const LARGEST: f64 = 1e24;
 
@@ -279,7 +281,7 @@ fn positive<Q: Measured + Copy + PartialOrd + std::ops::Div<Output = f64>>(
     let path = format!("cluster.{key}");
     let hint = format!("write it with its unit: `{example}`");
     field.check(
-        |quantity| (f64::MIN_POSITIVE..LARGEST).contains(&(quantity.0 / Q::from_base(1.0))),
+        |quantity| (LEAST..LARGEST).contains(&(quantity.0 / Q::from_base(1.0))),
         problems,
         |_| format!("`{path}` must be more than 0 and finite"),
         &hint,

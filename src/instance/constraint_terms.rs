@@ -127,11 +127,11 @@ fn read_decision(entry: &Entry, problems: &mut Problems) -> Option<Decision> {
 
 /// The decision `axis=value`.
 fn read_value(entry: &Entry, axis: &str, value: &str, problems: &mut Problems) -> Option<Decision> {
-    let axes = || Axis::ALL.iter().map(|axis| axis.as_str());
+    let names = || Axis::ALL.iter().map(|axis| axis.as_str());
     let Some(found) = Axis::parse(axis) else {
         let text = format!("a layout has no `{}`", shown(axis));
-        let hint = spelling::did_you_mean(axis, axes())
-            .unwrap_or_else(|| format!("axes are {}", spelling::list(axes())));
+        let hint = spelling::did_you_mean(axis, names())
+            .unwrap_or_else(|| format!("axes are {}", spelling::list(names())));
         problems.add(&entry.key_origin, text, hint);
         return None;
     };

@@ -91,7 +91,8 @@ fn walk(
     };
     for &code in instance.space.values(axis) {
         codes[axis as usize] = code;
-        if !literal && axis == Axis::DataParallel && !fills_cluster(instance, codes) {
+        let relaxed = instance.space.relaxed.contains(Rule::GpuCount);
+        if !literal && !relaxed && axis == Axis::DataParallel && !fills_cluster(instance, codes) {
             continue;
         }
         walk(instance, literal, depth + 1, codes, entries);
@@ -174,7 +175,7 @@ pub fn broken_rules(instance: &Instance, candidate: &Candidate) -> RuleSet {
         .any(|assignment| assignment.matches(candidate));
     broken.insert_if(Rule::Forbidden, forbidden);
     broken.insert_if(Rule::Constraint, constraints::breaks_cell(instance, cell));
-    broken
+    broken.without(instance.space.relaxed)
 }
 
 /// `gb mod (dp b)`: 0 for whole micro-batches on every replica.

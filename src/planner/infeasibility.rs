@@ -1,85 +1,227 @@
 //! Why no combination of a space is possible.
+//!
+//! Every combination of a universe that is wider than the space breaks some requirements of the
+//! instance: rules, listed values, forbidden combinations. The smallest such sets are the
+//! *corrections*: without them there is a layout. A set of requirements clashes if and only if it
+//! has one of every correction, so a smallest clash is a minimum hitting set of the corrections
+//! (Reiter, Artificial Intelligence 32, 1987), found by the program [`hitting_set`].
 
-use crate::plan::{Infeasibility, Nearest, Proof};
-use crate::rule::{Rule, RuleSet};
+mod relaxation;
+mod requirement;
+mod room;
+mod rows;
+mod universe;
+mod walk;
 
-use super::cost_table::{CostTable, Entry};
-use super::{candidates, constraints, evaluate};
+use formulations::hitting_set;
+use formulations::solve::SolverOptions;
+use formulations::staged::StagedError;
+
+pub use relaxation::without;
+pub use requirement::{Requirement, RequirementSet};
+pub use universe::{context_parallel_degrees, tensor_parallel_degrees, unlisted_values};
+pub use walk::Correction;
+
+use crate::axis::Candidate;
+use crate::constraint::Constraint;
 use crate::feasibility;
+use crate::instance::Instance;
+use crate::layout::{Checkpointing, Layout, Recompute};
+use crate::plan::{Evaluated, Formulation, Infeasibility, Nearest, Proof};
+use crate::quantity::Bytes;
+use room::Shortfall;
+use walk::Walk;
 
-/// The smallest set of rules that excludes every combination, and the combination nearest to
-/// being possible.
-pub(super) fn explain(table: &CostTable, proof: Proof) -> Infeasibility {
-    let broken: Vec<RuleSet> = table
-        .entries
-        .iter()
-        .map(|entry| all_broken(table, entry))
-        .collect();
-    Infeasibility {
-        clashing_rules: clash(&broken)
-            .into_iter()
-            .map(|rule| rule.to_string())
-            .collect(),
-        nearest: nearest(table, &broken),
-        proof,
+use super::{PlanError, PlanOptions, best, constraints, evaluate};
+
+/// What an infeasible instance suffers from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Analysis {
+    /// Sets of requirements without which there is a layout, the smallest first.
+    pub corrections: Vec<Correction>,
+    /// Sets of requirements that no layout satisfies together. If there is only one way out of each
+    /// kind, one set: without any one of its requirements there is a layout. Otherwise disjoint
+    /// sets, the smallest first, each minimal: without any one of its requirements the others can be
+    /// satisfied.
+    pub clashes: Vec<RequirementSet>,
+    /// The layout that keeps everything but memory and misses least.
+    pub least_shortage: Option<Shortage>,
+}
+
+/// What is missing of memory.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Shortage {
+    /// On the fullest GPU.
+    pub amount: Bytes,
+    /// The layout that misses it.
+    pub layout: Layout,
+}
+
+/// Finds the reasons for which `formulation` has no layout of the instance.
+///
+/// # Errors
+///
+/// When the solver fails.
+pub fn analyse(instance: &Instance, formulation: Formulation) -> Result<Analysis, PlanError> {
+    let rowless = without_layer_rows(instance);
+    let corrections = Walk::new(&rowless, formulation).corrections();
+    let corrections = if constraints::concern_layers(instance) {
+        rows::with_layer_rows(instance, corrections)?
+    } else {
+        corrections
+    };
+    let least = Walk::new(&rowless, formulation).least_shortfall();
+    Ok(Analysis {
+        clashes: clashes(&corrections)?,
+        corrections,
+        least_shortage: least.filter(|shortfall| shortfall.amount > 0).map(
+            |Shortfall { amount, layout }| Shortage {
+                amount: Bytes::new(amount as f64 * KIB),
+                layout,
+            },
+        ),
+    })
+}
+
+/// The instance without the rows of the user's own that are about layers: the walk cannot judge
+/// them.
+fn without_layer_rows(instance: &Instance) -> Instance {
+    let mut rowless = instance.clone();
+    rowless.space.constraints.retain(Constraint::is_of_cell);
+    rowless
+}
+
+/// Whether the instance has a layout, rows about layers apart: quicker than a plan.
+#[must_use]
+pub fn may_have_layout(instance: &Instance) -> bool {
+    Walk::new(&without_layer_rows(instance), Formulation::Staged).finds_layout()
+}
+
+/// The best layout of a relaxed instance; `None` if it has none, or if its rows of the user's own
+/// cannot be kept by the program without what was dropped.
+///
+/// # Errors
+///
+/// When the solver fails, or its answer fails the verification.
+pub fn best_layout(instance: &Instance) -> Result<Option<Evaluated>, PlanError> {
+    match best(instance, &PlanOptions::default()) {
+        Ok(best) => Ok(best.into_layout()),
+        Err(PlanError::Staged(StagedError::Data { .. })) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
-/// The broken rules of an entry, memory included.
-fn all_broken(table: &CostTable, entry: &Entry) -> RuleSet {
-    let mut broken = entry.broken;
-    let over = table
-        .exact(entry)
-        .is_some_and(|(_, cost)| !CostTable::fits(&cost, table.capacity));
-    broken.insert_if(Rule::MemoryCapacity, over);
-    let keeps = |(layout, _): &(_, _)| constraints::keeps(table.instance, layout);
-    let kept = table.exact(entry).as_ref().is_none_or(keeps);
-    broken.insert_if(Rule::Constraint, !kept);
-    broken
+/// The least additional memory of a GPU, within what the accepted risk leaves, with which the
+/// instance has a layout, rows about layers apart; `None` if it has one already, or none with any
+/// memory.
+#[must_use]
+pub fn least_shortage(instance: &Instance) -> Option<Bytes> {
+    let rowless = without_layer_rows(instance);
+    let least = Walk::new(&rowless, Formulation::Staged).least_shortfall()?;
+    (least.amount > 0).then(|| Bytes::new(least.amount as f64 * KIB))
 }
 
-/// A smallest set of rules of which every combination breaks one, by trying sets in order of size.
-/// With seventeen rules there are at most 131,072 sets.
-fn clash(broken: &[RuleSet]) -> Vec<Rule> {
-    let mut masks: Vec<u64> = broken.iter().map(|rules| rules.bits()).collect();
-    masks.sort_unstable();
-    masks.dedup();
-    let mut sets: Vec<u64> = (0..1 << Rule::ALL.len()).collect();
-    sets.sort_by_key(|set| (set.count_ones(), std::cmp::Reverse(*set)));
-    let found = sets
-        .into_iter()
-        .find(|set| masks.iter().all(|mask| mask & set != 0));
-    let set = found.unwrap_or(0);
-    Rule::ALL
-        .into_iter()
-        .filter(|&rule| set & (1 << rule as u64) != 0)
-        .collect()
+/// Bytes of the unit of memory.
+const KIB: f64 = 1024.0;
+
+/// Where there are requirements without any one of which there is a layout: these, all of which
+/// clash while everything else holds. Otherwise several clashes have to be resolved: the smallest,
+/// then the smallest that shares nothing with those before, and so on.
+fn clashes(corrections: &[Correction]) -> Result<Vec<RequirementSet>, PlanError> {
+    let alone = corrections.iter().filter(|it| it.dropped.len() == 1);
+    let any_one = alone.fold(RequirementSet::EMPTY, |set, it| set.union(it.dropped));
+    if !any_one.is_empty() {
+        return Ok(vec![any_one]);
+    }
+    let mut open: Vec<u64> = corrections.iter().map(|it| it.dropped.bits()).collect();
+    let mut clashes = Vec::new();
+    while !open.is_empty() && !open.contains(&0) {
+        let used = open.iter().fold(0, |used, mask| used | mask);
+        let elements = hitting_set::elements_of(used);
+        let sets = open.iter().map(|&mask| {
+            let own = hitting_set::elements_of(mask).into_iter();
+            own.filter_map(|bit| elements.iter().position(|&element| element == bit))
+                .collect()
+        });
+        let data = hitting_set::Data {
+            weights: vec![1; elements.len()],
+            sets: sets.collect(),
+        };
+        let outcome =
+            hitting_set::solve(&data, &SolverOptions::default()).map_err(StagedError::from)?;
+        let Some(smallest) = outcome.solution() else {
+            break;
+        };
+        let taken = smallest.elements.iter();
+        let clash = taken.fold(0, |clash, &element| clash | 1_u64 << elements[element]);
+        clashes.push(RequirementSet::from_bits(clash));
+        for mask in &mut open {
+            *mask &= !clash;
+        }
+    }
+    Ok(clashes)
 }
 
-/// The combination that breaks the fewest rules, then exceeds the capacity by the least.
-fn nearest(table: &CostTable, broken: &[RuleSet]) -> Option<Nearest> {
-    let excess = |entry: &Entry| {
-        let memory = table.exact(entry).map(|(_, cost)| cost.memory);
-        memory
-            .and_then(|stages| stages.into_iter().max())
-            .unwrap_or(i64::MAX)
+/// The smallest set of requirements that clash, and the layout nearest to being possible.
+///
+/// # Errors
+///
+/// When the solver fails.
+pub(super) fn explain(instance: &Instance, proof: Proof) -> Result<Infeasibility, PlanError> {
+    let analysis = analyse(instance, proof.formulation)?;
+    let clash = analysis.clashes.first().copied().unwrap_or_default();
+    Ok(Infeasibility {
+        clashing_rules: clash.iter().map(|it| it.to_string()).collect(),
+        nearest: nearest(instance, &analysis)?,
+        proof,
+    })
+}
+
+/// The layout that misses memory by the least; where choices clash before memory does, the best
+/// without the first correction.
+///
+/// # Errors
+///
+/// When the solver fails.
+pub fn nearest(instance: &Instance, analysis: &Analysis) -> Result<Option<Nearest>, PlanError> {
+    let (layout, witness) = if let Some(shortage) = &analysis.least_shortage {
+        (Some(shortage.layout.clone()), None)
+    } else if let Some(correction) = analysis.corrections.first() {
+        let Correction { dropped, witness } = correction;
+        let relaxed = without(instance, *dropped, witness);
+        let best = best_layout(&relaxed)?;
+        (best.map(|best| best.layout), Some(*witness))
+    } else {
+        (None, None)
     };
-    let index = (0..broken.len()).min_by_key(|&index| {
-        (
-            broken[index].iter().count(),
-            excess(&table.entries[index]),
-            index,
-        )
-    })?;
-    let candidate = table.entries[index].candidate;
-    let evaluated = candidates::layout(table.instance, &candidate)
-        .map(|layout| evaluate(table.instance, layout));
-    let violations = evaluated.as_ref().map_or_else(Vec::new, |evaluated| {
-        feasibility::check(table.instance, &evaluated.layout)
+    let candidate = layout.as_ref().map(|layout| Candidate {
+        cell: layout.cell,
+        checkpointing: main_flag(layout),
     });
-    Some(Nearest {
+    let evaluated = layout.map(|layout| evaluate(instance, layout));
+    let violations = evaluated.as_ref().map_or_else(Vec::new, |evaluated| {
+        feasibility::check(instance, &evaluated.layout)
+    });
+    Ok(candidate.or(witness).map(|candidate| Nearest {
         candidate,
         evaluated,
         violations,
-    })
+    }))
 }
+
+/// The recompute mode of most layers.
+fn main_flag(layout: &Layout) -> Checkpointing {
+    let by_mode = |mode: Recompute| -> u32 {
+        let stages = layout.stages.iter();
+        stages.map(|stage| stage.recomputed[mode as usize]).sum()
+    };
+    Checkpointing::ALL
+        .iter()
+        .copied()
+        .filter(|flag| flag.recompute().is_some_and(|mode| by_mode(mode) > 0))
+        .max_by_key(|flag| flag.recompute().map(by_mode))
+        .unwrap_or(Checkpointing::None)
+}
+
+#[cfg(test)]
+mod tests;

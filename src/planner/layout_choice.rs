@@ -38,7 +38,9 @@ pub fn plan(instance: &Instance, options: &PlanOptions) -> Result<Outcome, PlanE
         ..SolverOptions::default()
     };
     match program::solve(&data, &solver)? {
-        Solved::Infeasible { .. } => Ok(Outcome::Infeasible(infeasibility::explain(&table, proof))),
+        Solved::Infeasible { .. } => Ok(Outcome::Infeasible(infeasibility::explain(
+            instance, proof,
+        )?)),
         Solved::Unknown { .. } => Ok(Outcome::Unknown(proof)),
         Solved::Optimal { solution, .. } => {
             let plan = decode(&table, &walk, indices[solution.item], solution.bound, proof)?;
@@ -98,11 +100,13 @@ fn proof(table: &CostTable, walk: &Walk, indices: &[usize], pruning: Pruning) ->
         .iter()
         .filter(|entry| !entry.broken.is_empty())
         .count();
-    let pruned = match pruning {
-        Pruning::None => 0,
+    // What the program carries is settled by the program, whatever else is known of it.
+    let carried = indices.len() - walk.best.len().min(indices.len());
+    let (infeasible, pruned) = match pruning {
+        Pruning::None => (0, 0),
         Pruning::ByBounds => {
-            let decided = table.entries.len() - broken - walk.over_capacity.len();
-            decided - walk.best.len()
+            let infeasible = broken + walk.over_capacity.len() - carried;
+            (infeasible, table.entries.len() - infeasible - indices.len())
         }
     };
     Proof {
@@ -111,7 +115,7 @@ fn proof(table: &CostTable, walk: &Walk, indices: &[usize], pruning: Pruning) ->
         bound_parts: 0,
         gap: 0.0,
         cells: table.entries.len() as u64,
-        cells_infeasible: (broken + walk.over_capacity.len()) as u64,
+        cells_infeasible: infeasible as u64,
         cells_pruned: pruned as u64,
         cells_solved: indices.len() as u64,
         applied_before: table

@@ -7,7 +7,7 @@ pub mod constraints;
 pub mod cost_table;
 pub mod encode;
 pub mod given_layouts;
-mod infeasibility;
+pub mod infeasibility;
 pub mod layout_choice;
 pub mod objective;
 pub mod quantise;

@@ -129,36 +129,23 @@ const AT_LEAST_MFU: &str = "at_least_mfu";
 pub struct Count {
     /// The number.
     pub gpus: u32,
-    /// The fastest layout on so many GPUs, or why there is none.
-    pub result: CountResult,
-}
-
-/// The fastest layout on a number of GPUs, or why there is none.
-#[derive(Debug, Clone, PartialEq)]
-pub enum CountResult {
-    /// Solved.
-    Solved(Best),
-    /// Not solved: no layout on so many GPUs has a shorter step than this, which is too long.
-    TooSlow(Seconds),
+    /// No layout on so many GPUs has a shorter step; see the module.
+    pub least_step_time: Seconds,
+    /// The fastest layout, solved; `None` where that bound is too long already.
+    pub best: Option<Best>,
 }
 
 impl Count {
     /// Whether the time did not end the search.
     #[must_use]
-    pub const fn is_settled(&self) -> bool {
-        match &self.result {
-            CountResult::Solved(best) => best.is_settled(),
-            CountResult::TooSlow(_) => true,
-        }
+    pub fn is_settled(&self) -> bool {
+        self.best.as_ref().is_none_or(Best::is_settled)
     }
 
     /// The fastest layout, if it is known.
     #[must_use]
-    pub const fn fastest(&self) -> Option<&Evaluated> {
-        match &self.result {
-            CountResult::Solved(best) => best.layout(),
-            CountResult::TooSlow(_) => None,
-        }
+    pub fn fastest(&self) -> Option<&Evaluated> {
+        self.best.as_ref().and_then(Best::layout)
     }
 
     /// GPU time of a step of the fastest layout.
@@ -260,8 +247,10 @@ fn nearer(goal: &Goal, a: &Count, b: &Count) -> Ordering {
 /// Numbers that are solved side by side while the fewest GPUs are sought. Fixed, so that the answer
 /// does not depend on the machine.
 const AT_ONCE: usize = 4;
-/// Numbers above the fewest that are solved for comparison.
+/// Layouts on more GPUs than the fewest that are found for comparison.
 const BEYOND: usize = 2;
+/// Numbers above the fewest that are solved at most to find them.
+const FARTHEST: usize = 8;
 
 /// Solves the numbers of the goal in ascending order until one meets the demands, and some more for
 /// comparison.
@@ -277,19 +266,26 @@ pub fn solve_ascending(
     let mut counts: Vec<Count> = Vec::new();
     for chunk in goal.counts.chunks(AT_ONCE) {
         counts.extend(solve_counts(instance, goal, chunk, options)?);
-        let meets = |count: &Count| count.fastest().is_some_and(|best| goal.is_met(best));
-        let Some(first) = counts.iter().position(meets) else {
-            continue;
-        };
-        let end = (first + 1 + BEYOND).min(goal.counts.len());
-        if counts.len() < end {
-            let more = &goal.counts[counts.len()..end];
-            counts.extend(solve_counts(instance, goal, more, options)?);
+        if let Some(end) = enough(goal, &counts) {
+            counts.truncate(end);
+            break;
         }
-        counts.truncate(end);
-        break;
     }
     Ok(counts)
+}
+
+/// How many of the numbers are needed, once they are enough.
+fn enough(goal: &Goal, counts: &[Count]) -> Option<usize> {
+    let meets = |count: &Count| count.fastest().is_some_and(|best| goal.is_met(best));
+    let first = counts.iter().position(meets)?;
+    let beyond = counts.iter().enumerate().skip(first + 1);
+    let mut solved = beyond.filter(|(_, count)| count.fastest().is_some());
+    let last = solved.nth(BEYOND - 1).map(|(index, _)| index + 1);
+    let farthest = first + 1 + FARTHEST;
+    match last {
+        Some(end) => Some(end.min(farthest)),
+        None => (counts.len() >= farthest).then_some(farthest),
+    }
 }
 
 /// Solves each number side by side, in their order.
@@ -301,13 +297,20 @@ fn solve_counts(
 ) -> Result<Vec<Count>, PlanError> {
     let solve = |&gpus: &u32| {
         let instance = on(instance, gpus);
-        let least = least_step_time(&instance.job);
-        let result = if goal.longest_step().is_some_and(|longest| least > longest) {
-            CountResult::TooSlow(least)
+        let least_step_time = least_step_time(&instance.job);
+        let too_slow = goal
+            .longest_step()
+            .is_some_and(|longest| least_step_time > longest);
+        let best = if too_slow {
+            None
         } else {
-            CountResult::Solved(best(&instance, options)?)
+            Some(best(&instance, options)?)
         };
-        Ok(Count { gpus, result })
+        Ok(Count {
+            gpus,
+            least_step_time,
+            best,
+        })
     };
     counts.par_iter().map(solve).collect()
 }

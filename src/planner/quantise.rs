@@ -10,6 +10,10 @@ use crate::instance::Instance;
 use crate::job::Job;
 use crate::layout::Stage;
 use crate::quantity::{Bytes, Mfu, Seconds};
+use crate::rule::Rule;
+
+/// 1 PiB in KiB.
+pub const UNLIMITED: i64 = 1 << 40;
 
 /// The unit of durations.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -64,9 +68,13 @@ pub fn utilisation(parts: i64) -> Mfu {
     Mfu::new(parts as f64 / 1e9)
 }
 
-/// The capacity that the accepted risk leaves, in KiB.
+/// The capacity that the accepted risk leaves, in KiB; more than any stage needs where memory is
+/// no rule.
 #[must_use]
 pub fn capacity(instance: &Instance) -> i64 {
+    if instance.space.relaxed.contains(Rule::MemoryCapacity) {
+        return UNLIMITED;
+    }
     capacity_at_risk(&instance.job, instance.max_oom_risk)
 }
 

@@ -217,8 +217,16 @@ pub fn plan(instance: &Instance, options: &PlanOptions) -> Result<Outcome, PlanE
         Solved::Optimal { solution, .. } => Outcome::Optimal(finish(solution, solution.objective)?),
         Solved::Feasible {
             solution, bound, ..
-        } => Outcome::Feasible(finish(solution, bound.floor() as i64)?),
-        Solved::Infeasible { .. } => Outcome::Infeasible(infeasibility::explain(&table, proof)),
+        } => {
+            let plan = finish(solution, bound.floor() as i64)?;
+            // A limit that comes when nothing better is left changes nothing.
+            if plan.gap_is_closed() {
+                Outcome::Optimal(plan)
+            } else {
+                Outcome::Feasible(plan)
+            }
+        }
+        Solved::Infeasible { .. } => Outcome::Infeasible(infeasibility::explain(instance, proof)?),
         Solved::Unknown { .. } => Outcome::Unknown(proof),
     })
 }

@@ -9,6 +9,7 @@ use crate::axis::Candidate;
 use crate::cost_model::pipeline::{even_partition, interleaved_partition};
 use crate::framework::{CheckpointRule, Partition};
 use crate::layout::{self, Cell, Checkpointing, Layout, Recompute};
+use crate::rule::Rule;
 
 use super::constraints;
 use super::cost_table::CostTable;
@@ -243,13 +244,25 @@ fn recompute_rules(table: &CostTable, choice: &Choice) -> Vec<RecomputeRule> {
 fn most_layers(table: &CostTable, choice: &Choice) -> i64 {
     let layers = i64::from(table.instance.job.transformer.layers);
     let others = i64::from(choice.cell.pipeline_parallel) - 1;
+    if any_cut(table) {
+        return layers;
+    }
     fixed_cut(table, choice)
         .and_then(|cut| cut.into_iter().max())
         .unwrap_or(layers - others * i64::from(choice.cell.virtual_stages))
 }
 
+/// Whether stages may have any number of layers, also none.
+fn any_cut(table: &CostTable) -> bool {
+    let relaxed = table.instance.space.relaxed;
+    relaxed.contains(Rule::LayersCoverStages)
+}
+
 /// The cut, where the framework leaves no freedom.
 fn fixed_cut(table: &CostTable, choice: &Choice) -> Option<Vec<i64>> {
+    if any_cut(table) {
+        return None;
+    }
     let job = &table.instance.job;
     let partition = job.framework.partition;
     let stages = choice.cell.pipeline_parallel;
@@ -272,6 +285,11 @@ fn variant(table: &CostTable, choice: &Choice, rule: RecomputeRule, index: i64) 
     let modes = modes(table, choice);
     let cut = fixed_cut(table, choice);
     let most = most_layers(table, choice);
+    let least = if any_cut(table) {
+        0
+    } else {
+        i64::from(choice.cell.virtual_stages)
+    };
     let stages = units.stages.iter().enumerate().map(|(stage, own)| {
         let fixed = cut.as_ref().map(|cut| cut[stage]);
         Stage {
@@ -279,7 +297,7 @@ fn variant(table: &CostTable, choice: &Choice, rule: RecomputeRule, index: i64) 
             extra_delta: own.extra_delta,
             fixed_memory: own.fixed_memory,
             in_flight: own.in_flight,
-            lower_layers: fixed.unwrap_or(i64::from(choice.cell.virtual_stages)),
+            lower_layers: fixed.unwrap_or(least),
             upper_layers: fixed.unwrap_or(most),
         }
     });
@@ -307,7 +325,7 @@ fn variant(table: &CostTable, choice: &Choice, rule: RecomputeRule, index: i64) 
             .collect(),
         recompute: rule,
         partition: match table.instance.job.framework.partition {
-            Partition::FirstAndLast => ProgramPartition::EqualMiddle,
+            Partition::FirstAndLast if !any_cut(table) => ProgramPartition::EqualMiddle,
             _ => ProgramPartition::Free,
         },
         capacity: table.capacity,

@@ -138,11 +138,10 @@ impl Change {
         let (cluster, workload) = (&mut job.cluster, &mut job.workload);
         match *self {
             Self::Memory(more) | Self::LeastMemory(more) => {
-                let memory = &mut cluster.accelerator.usable_memory;
-                *memory = *memory + more;
+                cluster.accelerator.usable_memory += more;
             }
             Self::Nodes(more) | Self::FewestNodes(more) => {
-                cluster.gpus += more * cluster.gpus_per_node
+                cluster.gpus += more * cluster.gpus_per_node;
             }
             Self::TwiceNodes => cluster.gpus *= 2,
             Self::InterNode if cluster.gpus <= cluster.gpus_per_node => {

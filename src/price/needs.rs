@@ -3,7 +3,7 @@
 use super::{Change, Offer};
 use crate::instance::Instance;
 use crate::planner::objective::{self, Goal, Objective};
-use crate::planner::{self, Best, PlanError, PlanOptions};
+use crate::planner::{self, PlanError, PlanOptions};
 use crate::quantity::Bytes;
 
 /// Memory is found to a tenth of a gigabyte.
@@ -73,10 +73,7 @@ fn fewest_nodes(instance: &Instance, options: &PlanOptions) -> Result<Option<Off
         .find(|count| count.fastest().is_some_and(|best| goal.is_met(best)));
     Ok(found.and_then(|count| {
         let more = (count.gpus - cluster.gpus).div_ceil(node);
-        let best = match count.result {
-            objective::CountResult::Solved(best) => best,
-            objective::CountResult::TooSlow(_) => Best::Unknown,
-        };
+        let best = count.best?;
         best.layout().is_some().then_some(Offer {
             change: Change::FewestNodes(more),
             gpus: count.gpus,

@@ -158,7 +158,7 @@ fn stages_to_show(memory: &MemoryUse, fullest: usize) -> Vec<usize> {
 }
 
 /// A component's name for people.
-fn label(name: &str) -> String {
+pub(crate) fn label(name: &str) -> String {
     match name {
         "gemm" => "matrix products".to_owned(),
         "rmsnorm" => "RMSNorm".to_owned(),

@@ -9,7 +9,7 @@ use super::number::{amount, duration, grouped, run_time};
 use super::style::{Meaning, Style, bare, fit_column, render, wrap};
 use super::table::{self, with_heading};
 use crate::planner::Best;
-use crate::planner::objective::{Answer, Count, CountResult, Goal, Objective};
+use crate::planner::objective::{Answer, Count, Goal, Objective};
 use crate::quantity::Seconds;
 
 /// What was asked, the numbers of GPUs around the chosen one, and its whole answer.
@@ -64,20 +64,34 @@ fn demands(goal: &Goal) -> Option<String> {
     (!all.is_empty()).then(|| all.join(" "))
 }
 
-/// Numbers of GPUs on either side of the chosen one that are shown.
+/// Layouts on either side of the chosen number of GPUs that are shown.
 const AROUND: usize = 3;
 
-fn neighbours(goal: &Goal, answer: &Answer) -> String {
+/// The chosen number, those next to it, and the next ones that have a layout.
+fn around(answer: &Answer) -> Vec<&Count> {
     let gpus = answer.instance.job.cluster.gpus;
     let at = answer.counts.iter().position(|count| count.gpus == gpus);
     let at = at.unwrap_or(0);
-    let shown = at.saturating_sub(AROUND)..(at + AROUND + 1).min(answer.counts.len());
+    let solved = |index: &usize| answer.counts[*index].fastest().is_some();
+    let below = (0..at).rev().filter(solved).take(AROUND).last();
+    let above = (at + 1..answer.counts.len())
+        .filter(solved)
+        .take(AROUND)
+        .last();
+    let next = at.saturating_sub(1)..=at + 1;
+    let range = below.unwrap_or(at)..=above.unwrap_or(at);
+    let shown = (0..answer.counts.len())
+        .filter(|index| next.contains(index) || range.contains(index) && solved(index));
+    shown.map(|index| &answer.counts[index]).collect()
+}
+
+fn neighbours(goal: &Goal, answer: &Answer) -> String {
     let (time, cost) = match goal.steps {
         Some(_) => ("run", "GPU hours"),
         None => ("step", "GPU-s a step"),
     };
     let mut rows = vec![["GPUs", "fastest layout", "MFU", time, cost, ""].map(str::to_owned)];
-    let counts = answer.counts[shown].iter();
+    let counts = around(answer).into_iter();
     rows.extend(counts.map(|count| row(goal, answer, count)));
     fit_column(&mut rows, 1);
     let mut table = bare(Builder::from_iter(rows).build());
@@ -95,9 +109,9 @@ fn row(goal: &Goal, answer: &Answer, count: &Count) -> [String; 6] {
         None => duration(step),
     };
     let Some(fastest) = count.fastest() else {
-        let bound = match &count.result {
-            CountResult::TooSlow(least) => format!("> {}", time(*least)),
-            CountResult::Solved(_) => none(),
+        let bound = match &count.best {
+            None => format!("> {}", time(count.least_step_time)),
+            Some(_) => none(),
         };
         return [gpus, none(), none(), bound, none(), verdict];
     };
@@ -118,12 +132,12 @@ fn row(goal: &Goal, answer: &Answer, count: &Count) -> [String; 6] {
 
 fn verdict(goal: &Goal, answer: &Answer, count: &Count) -> &'static str {
     let chosen = answer.outcome.plan().is_some() && count.gpus == answer.instance.job.cluster.gpus;
-    match &count.result {
-        CountResult::TooSlow(_) => "too slow",
-        CountResult::Solved(Best::Infeasible) => "infeasible",
-        CountResult::Solved(Best::Unknown) => "not settled",
-        CountResult::Solved(_) if chosen => "chosen",
-        CountResult::Solved(best) => match best.layout() {
+    match &count.best {
+        None => "too slow",
+        Some(Best::Infeasible) => "infeasible",
+        Some(Best::Unknown) => "not settled",
+        Some(_) if chosen => "chosen",
+        Some(best) => match best.layout() {
             Some(fastest) if !goal.is_met(fastest) => "demand missed",
             _ => "",
         },
@@ -132,14 +146,13 @@ fn verdict(goal: &Goal, answer: &Answer, count: &Count) -> &'static str {
 
 /// How the numbers of GPUs were settled.
 fn tried(goal: &Goal, answer: &Answer) -> String {
-    let count = |wanted: fn(&CountResult) -> bool| {
+    let count = |wanted: fn(&Count) -> bool| {
         let counts = answer.counts.iter();
-        counts.filter(|count| wanted(&count.result)).count()
+        counts.filter(|count| wanted(count)).count()
     };
-    let solved =
-        count(|result| matches!(result, CountResult::Solved(best) if best.layout().is_some()));
-    let infeasible = count(|result| matches!(result, CountResult::Solved(Best::Infeasible)));
-    let bounded = count(|result| matches!(result, CountResult::TooSlow(_)));
+    let solved = count(|count| count.fastest().is_some());
+    let infeasible = count(|count| count.best == Some(Best::Infeasible));
+    let bounded = count(|count| count.best.is_none());
     let range = match (goal.counts.first(), goal.counts.last()) {
         (Some(first), Some(last)) => format!(
             "from {} to {}",
@@ -165,7 +178,7 @@ fn tried(goal: &Goal, answer: &Answer) -> String {
     }
     let rest = goal.counts.len() - answer.counts.len();
     if rest > 0 {
-        parts.push(format!("{rest} larger ones not needed"));
+        parts.push(format!("{rest} larger not needed"));
     }
     let node = answer.instance.job.cluster.gpus_per_node;
     let thinned = goal.counts.windows(2).any(|pair| pair[1] - pair[0] > node);

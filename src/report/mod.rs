@@ -6,9 +6,11 @@ pub mod backtest;
 pub mod batch;
 pub mod calibration;
 pub mod catalog;
+pub mod comparison;
 mod components;
 pub mod counts;
 pub mod evaluation;
+pub mod explanation;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod infeasible;
@@ -23,4 +25,4 @@ mod style;
 pub mod table;
 mod trust;
 
-pub use style::{Colour, Style};
+pub use style::{Colour, Style, shell_word};

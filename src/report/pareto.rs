@@ -55,7 +55,7 @@ fn shown(front: &Front) -> Vec<usize> {
     };
     let count = front.points.len();
     let whole = worth(&front.points[count - 1]) - worth(&front.points[0]);
-    let least = if count > MOST_ROWS {
+    let gap = if count > MOST_ROWS {
         whole / (MOST_ROWS - 2) as f64
     } else {
         0.0
@@ -64,7 +64,7 @@ fn shown(front: &Front) -> Vec<usize> {
     let mut shown = Vec::new();
     for (index, point) in front.points.iter().enumerate() {
         let ends = index == 0 || index + 1 == count;
-        if ends || worth(point) - last >= least {
+        if ends || worth(point) - last >= gap {
             last = worth(point);
             shown.push(index);
         }
@@ -156,13 +156,12 @@ fn note(front: &Front, shown: usize) -> String {
 /// The front as CSV with a header, every point.
 #[must_use]
 pub fn csv(front: &Front) -> String {
-    let mut text =
-        "gpus,memory_gib,mfu,step_time_s,tokens_per_s,gpu_time_a_step_s,layout\n".to_owned();
-    for point in &front.points {
+    let header = "gpus,memory_gib,mfu,step_time_s,tokens_per_s,gpu_time_a_step_s,layout";
+    let rows = front.points.iter().map(|point| {
         let prediction = &point.evaluated.prediction;
         let step = prediction.step_time.value();
-        text.push_str(&format!(
-            "{},{:.4},{:.6},{:.6},{:.1},{:.3},\"{}\"\n",
+        format!(
+            "{},{:.4},{:.6},{:.6},{:.1},{:.3},\"{}\"",
             point.gpus,
             point.memory.gib(),
             prediction.mfu.value(),
@@ -170,9 +169,10 @@ pub fn csv(front: &Front) -> String {
             point.tokens_per_second(),
             step * f64::from(point.gpus),
             line(&point.evaluated.layout),
-        ));
-    }
-    text
+        )
+    });
+    let lines: Vec<String> = std::iter::once(header.to_owned()).chain(rows).collect();
+    lines.join("\n") + "\n"
 }
 
 /// The front as an SVG picture.

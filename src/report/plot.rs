@@ -93,10 +93,8 @@ impl Axis {
     ) -> Self {
         let (least, most) = extent(values);
         let (from, to) = (least / 1.12, most * 1.12);
-        let first = from.log(base).floor() as i32;
-        let last = to.log(base).ceil() as i32;
-        let all =
-            (first..=last).flat_map(|power| marks.iter().map(move |mark| mark * base.powi(power)));
+        let powers = from.log(base).floor() as i32..=to.log(base).ceil() as i32;
+        let all = powers.flat_map(|power| marks.iter().map(move |mark| mark * base.powi(power)));
         let ticks = all.filter(|tick| (from..=to).contains(tick));
         Self {
             title: title.to_owned(),

@@ -162,6 +162,17 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
+/// The argument as a shell takes it.
+#[must_use]
+pub fn shell_word(argument: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
+    if !argument.is_empty() && argument.chars().all(plain) {
+        argument.to_owned()
+    } else {
+        format!("'{}'", argument.replace('\'', r"'\''"))
+    }
+}
+
 /// Columns that `text` takes on a terminal.
 pub(crate) fn columns(text: &str) -> usize {
     get_text_width(text)

@@ -39,7 +39,7 @@ pub fn solution(instance: &Instance, outcome: &Outcome, style: &Style) -> String
     blocks.push(notes.join("\n"));
     blocks.extend(warnings(instance, style));
     if outcome.plan().is_some() {
-        blocks.push(next_command(style));
+        blocks.push(next_command(style, "export", " --to megatron-lm"));
     }
     let mut text = blocks.join("\n\n");
     text.push('\n');
@@ -264,16 +264,40 @@ fn proof_note(proof: &Proof, has_plan: bool) -> String {
     )
 }
 
-/// The command that writes the framework's flags. A command is never broken, so that it can be
-/// copied; arguments that do not fit are named instead.
-fn next_command(style: &Style) -> String {
-    let command = |arguments: &str| format!("parlayout export {arguments} --to megatron-lm");
-    let mut text = command(&style.instance_arguments);
-    let unusual = style.instance_arguments.chars().any(|c| printable(c) != c);
-    if unusual || columns(&text) + columns("Next: ") > WIDTH {
-        text = command("FILE");
+/// The command that comes next, over several lines where one is too narrow; arguments that do not
+/// fit at all are named instead.
+pub(crate) fn next_command(style: &Style, name: &str, options: &str) -> String {
+    let short = format!("parlayout {name} FILE{options}");
+    if style.instance_arguments.chars().any(|c| printable(c) != c) {
+        return format!("Next: {}", style.paint(Meaning::Command, &short));
     }
-    format!("Next: {}", style.paint(Meaning::Command, &text))
+    let whole = format!("parlayout {name} {}{options}", style.instance_arguments);
+    if columns(&whole) + columns("Next: ") <= WIDTH {
+        return format!("Next: {}", style.paint(Meaning::Command, &whole));
+    }
+    let mut lines: Vec<String> = Vec::new();
+    for (index, part) in whole.split(" --").enumerate() {
+        let part = if index == 0 {
+            part.to_owned()
+        } else {
+            format!("--{part}")
+        };
+        match lines.last_mut() {
+            Some(line) if columns(line) + columns(&part) + 3 <= WIDTH => {
+                line.push(' ');
+                line.push_str(&part);
+            }
+            Some(_) => lines.push(format!("  {part}")),
+            None => lines.push(part),
+        }
+    }
+    if lines.iter().any(|line| columns(line) + 2 > WIDTH) {
+        return format!("Next: {}", style.paint(Meaning::Command, &short));
+    }
+    format!(
+        "Next:\n{}",
+        style.paint(Meaning::Command, &lines.join(" \\\n"))
+    )
 }
 
 fn unknown_headline(instance: &Instance, style: &Style) -> String {

@@ -131,6 +131,9 @@ impl Stated {
 ///
 /// The reason why the row cannot be modelled.
 pub fn model(run: &Run, cluster: &Cluster, framework: &Framework) -> Result<Modelled, Skip> {
+    if let Some(fault) = &run.fault {
+        return Err(Skip(format!("line {}: {fault}", run.line)));
+    }
     let Shape {
         job,
         layout,

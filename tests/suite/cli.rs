@@ -20,7 +20,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 /// Runs the binary and demands an exit code.
-fn check(arguments: &[&str], code: i32) -> (String, String) {
+pub(crate) fn check(arguments: &[&str], code: i32) -> (String, String) {
     let output = run(arguments);
     let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
     assert_eq!(
@@ -33,7 +33,7 @@ fn check(arguments: &[&str], code: i32) -> (String, String) {
 }
 
 /// Runs the binary, demands an exit code, and compares both streams with a snapshot.
-fn check_snapshot(name: &str, arguments: &[&str], code: i32) {
+pub(crate) fn check_snapshot(name: &str, arguments: &[&str], code: i32) {
     let (stdout, stderr) = check(arguments, code);
     let shown = format!(
         "$ parlayout {}\nexit code {code}\n--- stdout\n{stdout}--- stderr\n{stderr}",

@@ -206,7 +206,7 @@ fn random_row() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(crate::support::cases(96))]
+    #![proptest_config(crate::support::cases(200))]
 
     #[test]
     fn random_rows_agree_with_brute_force(

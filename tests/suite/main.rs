@@ -1,8 +1,10 @@
 //! One test binary: each links HiGHS statically.
+mod backtest;
 mod calibration;
 mod cli;
 mod constraints;
 mod exhaustive;
+mod explanations;
 mod instance_files;
 mod instances;
 mod logs;

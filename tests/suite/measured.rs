@@ -6,6 +6,7 @@ use parlayout::backtest::{self, Case, contenders};
 use parlayout::planner::given_layouts::{self, GivenLayout};
 use parlayout::runs::{self, RunSetups, RunsFile};
 
+use crate::readme;
 use crate::support::project;
 
 /// The shipped files of runs; `None` where one is missing.
@@ -75,4 +76,9 @@ fn the_program_picks_what_sorting_picks() {
         }
     }
     assert!(solved > 100, "{solved} groups were solved");
+}
+
+#[test]
+fn the_scoreboard_shows_what_the_program_prints() {
+    readme::check("docs/SCOREBOARD.md");
 }

@@ -6,11 +6,12 @@ use parlayout::axis::{Assignment, Axis, AxisSet, Candidate};
 use parlayout::instance::{self, Instance, Overrides};
 use parlayout::layout::{Checkpointing, Layout};
 use parlayout::plan::{Evaluated, Formulation, Outcome, Plan};
-use parlayout::planner::objective::{self, CountResult, Goal, Objective, counts, on};
+use parlayout::planner::objective::{self, Goal, Objective, counts, on};
 use parlayout::planner::{self, PlanOptions};
 use parlayout::quantity::{Mfu, Seconds};
 use proptest::prelude::*;
 
+use crate::cli::{check, check_snapshot};
 use crate::support::{project, random_instance};
 
 fn shipped(name: &str) -> Instance {
@@ -82,7 +83,7 @@ fn each_is_the_next_best(instance: &Instance, diverse: AxisSet) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+    #![proptest_config(crate::support::cases(30))]
 
     #[test]
     fn alternatives_are_the_next_best(instance in random_instance()) {
@@ -173,10 +174,11 @@ fn gpu_hours_are_least_over_every_number() {
     assert_eq!(answer.counts.len(), goal.counts.len());
     assert_eq!(answer.outcome.status(), "optimal");
     for count in &answer.counts {
-        if let CountResult::TooSlow(least) = &count.result {
+        if count.best.is_none() {
+            let least = count.least_step_time;
             assert!(least.value() > 100.0);
             let step = fastest(&instance, count.gpus).map(|best| best.prediction.step_time);
-            assert!(step.is_none_or(|step| step >= *least), "{step:?} {least:?}");
+            assert!(step.is_none_or(|step| step >= least), "{step:?} {least:?}");
         }
     }
 }
@@ -228,4 +230,89 @@ fn what_a_user_lists_holds_on_every_number() {
     assert!(after.values(Axis::DataParallel).contains(&96));
     assert!(!before.values(Axis::DataParallel).contains(&96));
     assert_eq!(before.forbidden, after.forbidden);
+}
+
+const PAPER: &str = "instances/hagemann-13b-8k-64gpu.toml";
+
+#[test]
+fn the_chosen_number_stands_beside_its_neighbours() {
+    let arguments = [
+        "solve",
+        PAPER,
+        "--objective",
+        "gpu-hours",
+        "--tokens",
+        "1T",
+        "--deadline",
+        "1000d",
+    ];
+    check_snapshot("objective_gpu_hours", &arguments, 0);
+    let missed = [
+        "solve",
+        PAPER,
+        "--objective",
+        "fewest-gpus",
+        "--deadline",
+        "20s",
+    ];
+    check_snapshot("objective_missed", &missed, 3);
+}
+
+#[test]
+fn documents_name_the_objective_and_every_number() {
+    let arguments = [
+        "solve",
+        PAPER,
+        "--objective",
+        "gpu-hours",
+        "--steps",
+        "1000",
+        "--at-least-mfu",
+        "0.3",
+        "--format",
+        "json",
+    ];
+    let (text, _) = check(&arguments, 0);
+    let document: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let objective = &document["objective"];
+    assert_eq!(objective["name"], "gpu-hours");
+    assert_eq!(objective["gpus"], document["job"]["gpus"]);
+    let counts = objective["counts"].as_array().expect("a list");
+    assert_eq!(
+        counts.len() as u64,
+        objective["counts_tried"].as_u64().expect("a count")
+    );
+    let hours = |count: &serde_json::Value| count["gpu_hours"].as_f64();
+    let chosen = counts
+        .iter()
+        .find(|count| count["gpus"] == objective["gpus"]);
+    let least = chosen.and_then(hours).expect("it is solved");
+    assert!(counts.iter().filter_map(hours).all(|other| other >= least));
+    let neighbour = &document["alternatives"][0];
+    let mfu = |of: &serde_json::Value| of["prediction"]["mfu"].as_f64().expect("a share");
+    let distance = neighbour["mfu_distance"].as_f64().expect("a distance");
+    assert!((mfu(neighbour) - mfu(&document) - distance).abs() < 1e-9);
+    let (text, _) = check(&["solve", PAPER, "--format", "json"], 0);
+    let plain: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    assert!(plain["objective"].is_null());
+}
+
+#[test]
+fn demands_that_make_no_sense_are_refused() {
+    for (name, more) in [
+        ("objective_range", &["--gpus-to", "8"][..]),
+        ("objective_no_unit", &["--deadline", "30"]),
+        ("objective_both", &["--steps", "3", "--tokens", "3B"]),
+        (
+            "objective_empty_range",
+            &["--objective", "gpu-hours", "--gpus-from", "65"],
+        ),
+        ("objective_mfu", &["--at-least-mfu", "40"]),
+        ("diverse_unknown", &["--diverse", "tensor_paralel"]),
+        ("diverse_checkpointing", &["--diverse", "checkpointing"]),
+        ("top_none", &["--top", "0"]),
+    ] {
+        let arguments: Vec<&str> = ["solve", PAPER].iter().chain(more).copied().collect();
+        check_snapshot(name, &arguments, 2);
+    }
 }

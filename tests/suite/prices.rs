@@ -6,6 +6,7 @@ use parlayout::price::{self, Change, Front, FrontKind, PriceList};
 use parlayout::quantity::Bytes;
 use parlayout::report::{json, pareto};
 
+use crate::cli::{check, check_snapshot};
 use crate::support::project;
 
 fn shipped(name: &str) -> Instance {
@@ -108,7 +109,7 @@ fn an_infeasible_job_is_told_the_least_that_fits() {
     assert_eq!(prices.today, Best::Infeasible);
     let found = |wanted: fn(&Change) -> bool| {
         let mut changes = prices.offers.iter().map(|offer| offer.change);
-        changes.find(|change| wanted(change)).expect("it helps")
+        changes.find(wanted).expect("it helps")
     };
     let Change::LeastMemory(more) = found(|change| matches!(change, Change::LeastMemory(_))) else {
         panic!("found by its kind");
@@ -203,4 +204,74 @@ fn pictures_are_xml_with_axes_and_units() {
         assert!(svg.contains(unit) && svg.contains("a&lt;b&amp;c"), "{svg}");
         assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
     }
+}
+
+const PAPER: &str = "instances/hagemann-13b-2k-64gpu.toml";
+
+#[test]
+fn prices_are_printed() {
+    check_snapshot("price", &["price", PAPER], 0);
+    let infeasible = "instances/llama-65b-2k-16gpu-24gb.toml";
+    check_snapshot("price_infeasible", &["price", infeasible], 3);
+    check_snapshot("price_csv", &["price", PAPER, "--format", "csv"], 0);
+    check_snapshot("price_front", &["price", PAPER, "--pareto", "gpus-time"], 0);
+    let csv = ["price", PAPER, "--pareto", "memory-mfu", "--format", "csv"];
+    check_snapshot("price_front_csv", &csv, 0);
+    check_snapshot("price_help", &["price", "--help"], 0);
+    let bad = [
+        "price",
+        PAPER,
+        "--pareto",
+        "gpus-time",
+        "--svg",
+        "front.png",
+    ];
+    check_snapshot("price_bad_picture", &bad, 2);
+}
+
+#[test]
+fn tables_fit_eighty_columns() {
+    for file in [
+        "llama-65b-2k-128gpu-24gb",
+        "llama-3.1-405b-8k-8192xh100",
+        "megatron-1t-2k-3072xa100",
+    ] {
+        let file = format!("instances/{file}.toml");
+        for more in [
+            &[][..],
+            &["--pareto", "memory-mfu"],
+            &["--pareto", "gpus-time"],
+        ] {
+            let arguments: Vec<&str> = ["price", &file].iter().chain(more).copied().collect();
+            let (text, _) = check(&arguments, 0);
+            for line in text.lines() {
+                assert!(line.chars().count() <= 80, "{line}");
+            }
+        }
+    }
+}
+
+#[test]
+fn documents_agree_with_the_tables() {
+    let (text, _) = check(&["price", PAPER, "--format", "json"], 0);
+    let document: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(document["schema"], "parlayout/price/v1");
+    let offers = document["offers"].as_array().expect("a list");
+    let speed = |of: &serde_json::Value| of["tokens_per_s"].as_f64();
+    let today = speed(&document["today"]).expect("feasible");
+    for offer in offers {
+        let gain = speed(offer).map(|speed| speed / today - 1.0);
+        match (gain, offer["gain"].as_f64()) {
+            (Some(gain), Some(told)) => assert!((gain - told).abs() < 1e-4, "{offer}"),
+            (None, None) => assert_eq!(offer["status"], "infeasible"),
+            other => panic!("{other:?}"),
+        }
+    }
+    let (text, _) = check(
+        &["price", PAPER, "--pareto", "gpus-time", "--format", "json"],
+        0,
+    );
+    let document: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(document["schema"], "parlayout/pareto/v1");
+    assert!(document["points"].as_array().expect("a list").len() > 2);
 }

@@ -1,5 +1,6 @@
 //! How far a cell is from fitting.
 
+use super::bounds;
 use super::data::{Cell, Partition, RecomputeRule, Stage};
 use super::equal_middle::equal_middle_splits;
 
@@ -15,6 +16,12 @@ pub enum Shortage {
     },
     /// The fewest and most layers of the stages do not admit the number of layers.
     Layers,
+}
+
+/// Whether some distribution of the layers fits the cell: quicker than [`shortage`].
+#[must_use]
+pub fn fits(cell: &Cell, layers: i64) -> bool {
+    bounds::fits(cell, layers, &mut bounds::Scratch::default())
 }
 
 /// What a cell is short of; `None` if some distribution of the layers fits.

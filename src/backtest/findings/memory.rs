@@ -10,7 +10,7 @@ use super::sweep::{Sweep, cell, checkpointed, flash2, fused_rmsnorm, listed, sai
 use super::{Finding, LLAMA_13B, LLAMA_30B, LLAMA_65B, Reproduced};
 
 /// (c)
-pub(super) fn kernel_excludes_checkpointing(sweeps: &[Sweep]) -> Option<Finding> {
+pub(super) fn kernel_excludes_checkpointing(sweeps: &[Sweep]) -> Finding {
     let cases = || sweeps.iter().flat_map(|sweep| &sweep.cases);
     let both = cases()
         .filter(|case| fused_rmsnorm(case) && checkpointed(case) && case.timed().is_some())
@@ -18,7 +18,7 @@ pub(super) fn kernel_excludes_checkpointing(sweeps: &[Sweep]) -> Option<Finding>
     let rule = cases().all(|case| {
         case.modelled.job.framework.fused_rmsnorm == FusedRmsNorm::ExcludesCheckpointing
     });
-    Some(Finding {
+    Finding {
         letter: 'c',
         claim: "the RMSNorm kernel and checkpointing exclude each other",
         measured: Some(format!("{both} runs with both")),
@@ -29,7 +29,7 @@ pub(super) fn kernel_excludes_checkpointing(sweeps: &[Sweep]) -> Option<Finding>
         }
         .to_owned(),
         reproduced: Reproduced::by((both == 0) == rule),
-    })
+    }
 }
 
 /// (e)

@@ -118,7 +118,7 @@ pub(super) fn no_checkpointing_is_best(sweeps: &[Sweep]) -> Option<Finding> {
 }
 
 /// (f)
-pub(super) fn least_micro_batch(sweeps: &[Sweep]) -> Option<Finding> {
+pub(super) fn least_micro_batch(sweeps: &[Sweep]) -> Finding {
     let one = |best: Option<Best>| best.is_some_and(|best| cell(best.case).micro_batch == 1);
     let count = |best: &dyn Fn(&Sweep) -> bool| sweeps.iter().filter(|it| best(it)).count();
     let measured = count(&|sweep| one(sweep.best_measured(|_| true)));
@@ -138,13 +138,13 @@ pub(super) fn least_micro_batch(sweeps: &[Sweep]) -> Option<Finding> {
             long.len()
         )
     };
-    Some(Finding {
+    Finding {
         letter: 'f',
         claim: "micro-batch 1 is best in every sweep, and above 2 nothing fits at 8k",
         measured: Some(text(measured, ran)),
         predicted: text(predicted, said),
         reproduced: Reproduced::by((measured, ran) == (predicted, said)),
-    })
+    }
 }
 
 /// Share of pairs in which one side must be faster to be called so.
@@ -213,7 +213,7 @@ pub(super) fn sequence_parallel_gain(sweeps: &[Sweep]) -> Option<Finding> {
 }
 
 /// (j)
-pub(super) fn bubble_grows(sweeps: &[Sweep]) -> Option<Finding> {
+pub(super) fn bubble_grows(sweeps: &[Sweep]) -> Finding {
     let share_at = |micro_batch: u32| {
         let shares: Vec<f64> = sweeps
             .iter()
@@ -229,7 +229,7 @@ pub(super) fn bubble_grows(sweeps: &[Sweep]) -> Option<Finding> {
     };
     let shares: Vec<f64> = [1, 2, 4].into_iter().map_while(share_at).collect();
     let grows = shares.len() > 1 && shares.is_sorted_by(|a, b| a < b);
-    Some(Finding {
+    Finding {
         letter: 'j',
         claim: "larger micro-batches lengthen the bubble (its mean share of the step at 1, 2, 4 \
                 sequences, over the runs that trained with a pipeline)",
@@ -240,7 +240,7 @@ pub(super) fn bubble_grows(sweeps: &[Sweep]) -> Option<Finding> {
         } else {
             Reproduced::No
         },
-    })
+    }
 }
 
 /// Pairs of distinct runs of a sweep that have a speed and for which `related` holds.

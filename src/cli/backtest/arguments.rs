@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use parlayout::backtest::Belief;
 use parlayout::report::backtest::By;
 
-use crate::cli::instance_arguments::quoted;
+use parlayout::report::shell_word;
 
 #[derive(Debug, Args)]
 pub(crate) struct BacktestArguments {
@@ -83,7 +83,7 @@ pub(super) enum PriorsArgument {
     Generic,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum BacktestFormat {
     /// Tables for people.
     Table,
@@ -96,7 +96,7 @@ pub(super) enum BacktestFormat {
 }
 
 impl BacktestArguments {
-    /// Whether the risks are probabilities.
+    /// Refuses risks that are no probabilities, and a format that has no place for the answer.
     pub(super) fn check(&self) -> Result<()> {
         for &risk in &self.max_oom_risk {
             if !(risk > 0.0 && risk < 1.0) {
@@ -104,6 +104,9 @@ impl BacktestArguments {
                     "`--max-oom-risk {risk}` is not between 0 and 1\nhint: it is a probability, such as 0.05"
                 );
             }
+        }
+        if self.calibrate_on.is_some() && self.format == BacktestFormat::Csv {
+            bail!("`--format csv` has no rows for `--calibrate-on`\nhint: `--format json` has");
         }
         Ok(())
     }
@@ -131,13 +134,17 @@ impl BacktestArguments {
     /// The command as typed, but for where its output goes.
     pub(super) fn typed(&self) -> String {
         let mut words = vec!["parlayout backtest".to_owned()];
-        words.extend(self.runs.iter().map(|path| quoted(&path.to_string_lossy())));
+        words.extend(
+            self.runs
+                .iter()
+                .map(|path| shell_word(&path.to_string_lossy())),
+        );
         for (flag, value) in [
             ("--cluster", &self.cluster),
             ("--framework", &self.framework),
         ] {
             if let Some(value) = value {
-                words.push(format!("{flag} {}", quoted(value)));
+                words.push(format!("{flag} {}", shell_word(value)));
             }
         }
         if self.max_oom_risk != [DEFAULT_RISK] {

@@ -39,7 +39,13 @@ pub(crate) fn run(arguments: &BacktestArguments, colour: Colour) -> Result<u8> {
     } else {
         let in_sample = fitted_sources(&cases);
         let scored = Scored::new(cases, &arguments.max_oom_risk)?;
-        let report = scored.report(as_shipped(&in_sample), in_sample, &skipped, arguments);
+        let report = scored.report(
+            "shipped figures",
+            as_shipped(&in_sample),
+            in_sample,
+            &skipped,
+            arguments,
+        );
         let answer = Answer {
             reports: vec![report],
             ..Answer::default()
@@ -95,12 +101,14 @@ impl<'a> Scored<'a> {
 
     fn report<'b>(
         &'b self,
+        name: &'static str,
         basis: String,
         in_sample: Vec<String>,
         skipped: &'b Skipped,
         arguments: &BacktestArguments,
     ) -> BacktestReport<'b> {
         BacktestReport {
+            name,
             basis,
             in_sample,
             by: arguments.rows(self.backtest.sources.len()),
@@ -145,6 +153,12 @@ fn leave_one_out(
     };
     let physics = predicted(Residuals::Ignored)?;
     let learned = predicted(Residuals::Learned)?;
+    let mut skipped = skipped.clone();
+    let alone = cases.len() - physics.cases.len();
+    if alone > 0 {
+        let because = "no other group of its source to learn from".to_owned();
+        skipped.push((because, alone));
+    }
     let basis = |what: &str| {
         format!(
             "Leave one group out, {what}: every group is predicted by a fit to the other groups of \
@@ -159,8 +173,20 @@ fn leave_one_out(
     };
     let answer = Answer {
         reports: vec![
-            physics.report(basis("formulas alone"), vec![], skipped, arguments),
-            learned.report(basis("with learned residuals"), vec![], skipped, arguments),
+            physics.report(
+                "formulas alone",
+                basis("formulas alone"),
+                vec![],
+                &skipped,
+                arguments,
+            ),
+            learned.report(
+                "learned residuals",
+                basis("with learned residuals"),
+                vec![],
+                &skipped,
+                arguments,
+            ),
         ],
         ..Answer::default()
     };

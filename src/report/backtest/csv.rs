@@ -6,7 +6,7 @@ use crate::report::json::rounded;
 
 /// The columns.
 const HEADER: [&str; 25] = [
-    "basis",
+    "predicted_by",
     "scope",
     "source",
     "group",
@@ -58,10 +58,10 @@ fn rows(report: &BacktestReport) -> Vec<Vec<String>> {
     let sources = backtest.sources.iter().map(|scope| ("source", scope));
     let mut rows = Vec::new();
     for (kind, scope) in groups.chain(sources) {
-        let names = [&report.basis, kind, &scope.source, &scope.group];
+        let names = [report.name, kind, &scope.source, &scope.group];
         rows.extend(scope_rows(names, &scope.scores));
     }
-    rows.extend(scope_rows([&report.basis, "all", "", ""], &backtest.total));
+    rows.extend(scope_rows([report.name, "all", "", ""], &backtest.total));
     rows
 }
 

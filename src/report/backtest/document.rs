@@ -46,6 +46,8 @@ struct BacktestDocument {
 struct TransfersDocument {
     /// What was done, in a sentence.
     basis: String,
+    /// Sources whose runs the figures before were fitted to, those held out included.
+    in_sample: Vec<String>,
     /// One entry for each source, GPU and number format.
     settings: Vec<TransferDocument>,
 }
@@ -89,8 +91,12 @@ struct HeldOutDocument {
 /// Scores of one kind of prediction.
 #[derive(Debug, Serialize, JsonSchema)]
 struct ReportDocument {
+    /// What tells it apart from the other reports.
+    name: &'static str,
     /// What the predictions rest on, in a sentence.
     basis: String,
+    /// Sources whose runs the figures were fitted to: scores on them are in sample.
+    in_sample: Vec<String>,
     /// Scores of each group.
     groups: Vec<ScopeDocument>,
     /// Scores of each source.
@@ -245,7 +251,9 @@ impl ReportDocument {
         let findings = report.findings.iter();
         let skipped = report.skipped.iter();
         Self {
+            name: report.name,
             basis: report.basis.clone(),
+            in_sample: report.in_sample.clone(),
             groups: backtest.groups.iter().map(ScopeDocument::new).collect(),
             sources: backtest.sources.iter().map(ScopeDocument::new).collect(),
             total: ScoresDocument::new(&backtest.total),
@@ -274,6 +282,7 @@ impl TransfersDocument {
     fn new(report: &TransferReport) -> Self {
         Self {
             basis: report.basis.clone(),
+            in_sample: report.in_sample.clone(),
             settings: report.transfers.iter().map(TransferDocument::new).collect(),
         }
     }

@@ -26,7 +26,7 @@ pub fn page(answer: &Answer) -> String {
          <h1>Predicted against measured runs</h1>\n"
     );
     for (index, (basis, sections)) in answer.parts().iter().enumerate() {
-        text.push_str(&format!("<p>{}</p>\n", escaped(basis)));
+        text.extend(["<p>", &escaped(basis), "</p>\n"]);
         if let Some(report) = answer.reports.get(index) {
             text.push_str(&scatter(report.cases).svg());
         }

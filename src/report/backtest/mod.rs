@@ -20,6 +20,8 @@ use tables::Section;
 /// A backtest with what is reported beside its scores.
 #[derive(Debug)]
 pub struct BacktestReport<'a> {
+    /// What tells it apart from the other reports of an answer, in a few words.
+    pub name: &'static str,
     /// What the predictions rest on, in a sentence.
     pub basis: String,
     /// Sources whose runs the figures were fitted to: marked with a star.
@@ -95,7 +97,15 @@ impl Answer<'_> {
         let transfers = self.transfers.iter();
         let transfers =
             transfers.map(|report| (report.basis.as_str(), transfer::wide_sections(report)));
-        reports.chain(transfers).collect()
+        let comparison = (self.reports.len() > 1).then(|| {
+            let section = sections::comparison(&self.reports);
+            ("All runs, by each kind of prediction below.", vec![section])
+        });
+        comparison
+            .into_iter()
+            .chain(reports)
+            .chain(transfers)
+            .collect()
     }
 }
 

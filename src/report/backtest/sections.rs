@@ -31,10 +31,40 @@ pub(super) fn wide_sections(report: &BacktestReport) -> Vec<Section> {
     sections
 }
 
+/// One row a report with every score of all its runs.
+pub(super) fn comparison(reports: &[BacktestReport]) -> Section {
+    let rows = reports.iter().map(|report| {
+        let mut row = vec![report.name.to_owned()];
+        row.extend(summary_row(&report.backtest.total));
+        row
+    });
+    let risks = reports.first().map(|report| &report.backtest.risks[..]);
+    Section {
+        title: "Scores".to_owned(),
+        header: summary_header("predicted by", risks.unwrap_or_default()),
+        words: 1,
+        rows: rows.collect(),
+        ..Section::default()
+    }
+}
+
 /// One row a scope with every score.
 fn summary(report: &BacktestReport) -> Section {
-    let mut header: Vec<String> = [
-        "runs of",
+    let mut notes = vec![PICK_NOTE.to_owned()];
+    notes.extend(left_out_note(report));
+    Section {
+        title: "Scores".to_owned(),
+        header: summary_header("runs of", &report.backtest.risks),
+        words: 1,
+        rows: Rows::new(report).with(|scores| Some(summary_row(scores))),
+        notes,
+        ..Section::default()
+    }
+}
+
+fn summary_header(first: &str, risks: &[f64]) -> Vec<String> {
+    let mut header = words(&[
+        first,
         "verdicts",
         "right %",
         "false fits / OOMs",
@@ -46,28 +76,23 @@ fn summary(report: &BacktestReport) -> Section {
         "rank",
         "peak error %, median",
         "groups",
-    ]
-    .map(str::to_owned)
-    .to_vec();
-    for risk in &report.backtest.risks {
+    ]);
+    for risk in risks {
         header.push(format!("pick at risk {risk}"));
-        header.extend(["top 3", "thumb", "random", "OOM / none fits"].map(str::to_owned));
+        header.extend(words(&["top 3", "thumb", "random", "OOM / none fits"]));
     }
-    let left_out: usize = report.skipped.iter().map(|(_, runs)| runs).sum();
-    let mut notes = vec![PICK_NOTE.to_owned()];
-    if left_out > 0 {
-        notes.push(format!(
-            "{left_out} runs left out: they cannot be modelled."
-        ));
-    }
-    Section {
-        title: "Scores".to_owned(),
-        header,
-        words: 1,
-        rows: Rows::new(report).with(|scores| Some(summary_row(scores))),
-        notes,
-        ..Section::default()
-    }
+    header
+}
+
+/// How many runs were left out, and why.
+fn left_out_note(report: &BacktestReport) -> Option<String> {
+    let skipped = report.skipped;
+    let total: usize = skipped.iter().map(|(_, runs)| runs).sum();
+    let reasons: Vec<String> = skipped
+        .iter()
+        .map(|(reason, runs)| format!("{reason} ({runs})"))
+        .collect();
+    (total > 0).then(|| format!("{total} runs left out: {}.", reasons.join(", ")))
 }
 
 fn summary_row(scores: &Scores) -> Vec<String> {

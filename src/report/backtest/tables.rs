@@ -110,11 +110,11 @@ pub(super) fn html(section: &Section) -> String {
     );
     for row in &section.rows {
         let fields = cells("td", &mut row.iter().map(String::as_str));
-        text.push_str(&format!("<tr>{fields}</tr>\n"));
+        text.extend(["<tr>", &fields, "</tr>\n"]);
     }
     text.push_str("</tbody>\n</table>\n");
     for note in &section.notes {
-        text.push_str(&format!("<p>{}</p>\n", escaped(note)));
+        text.extend(["<p>", &escaped(note), "</p>\n"]);
     }
     text.push_str("</section>\n");
     text

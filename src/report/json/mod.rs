@@ -5,6 +5,8 @@
 //! the bytes are the same on every machine.
 
 mod calibration;
+mod comparison;
+mod explanation;
 mod job;
 mod layout;
 mod objective;
@@ -12,6 +14,7 @@ mod pareto;
 mod prediction;
 mod price;
 mod proof;
+mod reading;
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -20,15 +23,18 @@ use serde::Serialize;
 use crate::calibrate::Calibrated;
 use crate::cost_model::prediction::Prediction;
 use crate::instance::Instance;
-use crate::plan::{Evaluated, Infeasibility, Outcome, Plan, Violation};
+use crate::plan::{Evaluated, Infeasibility, Nearest, Outcome, Plan, Violation};
 use crate::planner::objective::{Answer, Goal};
 use crate::report::calibration::Subject;
 use calibration::CalibrationDocument;
+pub use comparison::{COMPARISON, comparison, comparison_schema};
+pub use explanation::{EXPLANATION, explanation, explanation_schema, why_not};
 use job::{JobDocument, Trust};
 use layout::{CandidateDocument, LayoutDocument};
 use objective::ObjectiveDocument;
 use prediction::PredictionDocument;
 use proof::{ProofDocument, ViolationDocument};
+pub use reading::side;
 
 /// Name and version of the answer to an instance.
 pub const SOLUTION: &str = "parlayout/solution/v1";
@@ -273,22 +279,25 @@ impl InfeasibilityDocument {
     fn new(infeasibility: &Infeasibility, global_batch: u64) -> Self {
         Self {
             clashing_rules: infeasibility.clashing_rules.clone(),
-            nearest: infeasibility.nearest.as_ref().map(|nearest| {
-                let evaluated = nearest.evaluated.as_ref();
-                NearestDocument {
-                    candidate: CandidateDocument::new(&nearest.candidate),
-                    layout: evaluated
-                        .map(|evaluated| LayoutDocument::new(&evaluated.layout, global_batch)),
-                    prediction: evaluated
-                        .map(|evaluated| PredictionDocument::new(&evaluated.prediction)),
-                    violations: nearest
-                        .violations
-                        .iter()
-                        .map(ViolationDocument::new)
-                        .collect(),
-                }
-            }),
+            nearest: infeasibility
+                .nearest
+                .as_ref()
+                .map(|nearest| nearest_document(nearest, global_batch)),
         }
+    }
+}
+
+fn nearest_document(nearest: &Nearest, global_batch: u64) -> NearestDocument {
+    let evaluated = nearest.evaluated.as_ref();
+    NearestDocument {
+        candidate: CandidateDocument::new(&nearest.candidate),
+        layout: evaluated.map(|evaluated| LayoutDocument::new(&evaluated.layout, global_batch)),
+        prediction: evaluated.map(|evaluated| PredictionDocument::new(&evaluated.prediction)),
+        violations: nearest
+            .violations
+            .iter()
+            .map(ViolationDocument::new)
+            .collect(),
     }
 }
 

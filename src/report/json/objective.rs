@@ -5,7 +5,8 @@ use serde::Serialize;
 
 use super::layout::LayoutDocument;
 use super::rounded;
-use crate::planner::objective::{Answer, Count, CountResult, Goal};
+use crate::planner::Best;
+use crate::planner::objective::{Answer, Count, Goal};
 use crate::quantity::Seconds;
 
 /// What was to be best, and over which numbers of GPUs.
@@ -84,10 +85,7 @@ impl CountDocument {
         let hours = |steps: u64| gpu_time.map(|time| rounded(time * steps as f64 / 3600.0));
         Self {
             gpus: count.gpus,
-            status: match &count.result {
-                CountResult::TooSlow(_) => "too-slow",
-                CountResult::Solved(best) => best.status(),
-            },
+            status: count.best.as_ref().map_or("too-slow", Best::status),
             meets_demands: fastest.is_some_and(|fastest| goal.is_met(fastest)),
             layout: fastest.map(|fastest| {
                 let batch = answer.instance.job.workload.global_batch;
@@ -97,9 +95,9 @@ impl CountDocument {
             step_time_s: fastest.map(|fastest| rounded(fastest.prediction.step_time.value())),
             gpu_time_a_step_s: gpu_time.map(rounded),
             gpu_hours: goal.steps.and_then(hours),
-            least_step_time_s: match &count.result {
-                CountResult::TooSlow(least) => Some(rounded(least.value())),
-                CountResult::Solved(_) => None,
+            least_step_time_s: match &count.best {
+                None => Some(rounded(count.least_step_time.value())),
+                Some(_) => None,
             },
         }
     }

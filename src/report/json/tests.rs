@@ -5,7 +5,6 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::*;
-use crate::plan::Nearest;
 use crate::report::fixture;
 
 fn parse(text: &str) -> Value {
@@ -123,5 +122,10 @@ fn check_shipped(file: &str, schema: &str) {
 fn the_shipped_schemas_are_current() {
     check_shipped("solution.schema.json", &solution_schema());
     check_shipped("evaluation.schema.json", &evaluation_schema());
+    check_shipped("backtest.schema.json", &crate::report::backtest::schema());
     check_shipped("calibration.schema.json", &calibration_schema());
+    check_shipped("explanation.schema.json", &explanation_schema());
+    check_shipped("comparison.schema.json", &comparison_schema());
+    check_shipped("price.schema.json", &price_schema());
+    check_shipped("pareto.schema.json", &pareto_schema());
 }

@@ -1,0 +1,115 @@
+//! `parlayout diff`.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use parlayout::explain::comparison::{Setting, Side, compare};
+use parlayout::instance::{self, Instance};
+use parlayout::layout_argument;
+use parlayout::plan::Evaluated;
+use parlayout::planner::{self, PlanOptions};
+use parlayout::report::{Colour, comparison, json};
+
+use super::instance_arguments::JobArguments;
+use super::{Format, SOLVED, print, style};
+
+#[derive(Debug, Args)]
+#[command(override_usage = "\
+parlayout diff <A> <B> [OPTIONS]
+       parlayout diff <INSTANCE> --layout <LAYOUT> [OPTIONS]
+       parlayout diff <INSTANCE> --layout <LAYOUT> --layout <LAYOUT> [OPTIONS]")]
+pub(crate) struct DiffArguments {
+    /// Each an instance file, whose best layout is meant, or a JSON document of `solve` or
+    /// `evaluate`.
+    #[arg(required = true, num_args = 1..=2, value_name = "A [B]")]
+    files: Vec<PathBuf>,
+    /// A layout of the instance, as in `evaluate`: given once, it is compared with the best
+    /// layout; given twice, the two are compared.
+    #[arg(long, value_name = "KEY=VALUE,…")]
+    layout: Vec<String>,
+    #[command(flatten)]
+    job: JobArguments,
+    /// Format of the answer.
+    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    format: Format,
+}
+
+pub(crate) fn run(arguments: &DiffArguments, colour: Colour) -> Result<u8> {
+    let (left, right) = sides(arguments)?;
+    let compared = compare(left, right);
+    let text = match arguments.format {
+        Format::Table => comparison::comparison(&compared, &style(colour, String::new())),
+        Format::Json => json::comparison(&compared),
+    };
+    print(&text)?;
+    Ok(SOLVED)
+}
+
+fn sides(arguments: &DiffArguments) -> Result<(Side, Side)> {
+    match (arguments.files.as_slice(), arguments.layout.as_slice()) {
+        ([one, other], []) => Ok((side(one, arguments)?, side(other, arguments)?)),
+        ([file], [layout]) => Ok((side(file, arguments)?, given(file, layout, arguments)?)),
+        ([file], [one, other]) => {
+            let one = given(file, one, arguments)?;
+            Ok((one, given(file, other, arguments)?))
+        }
+        _ => bail!(
+            "two layouts are compared: give two files, or one instance with `--layout` once or twice"
+        ),
+    }
+}
+
+fn is_document(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|extension| extension.eq_ignore_ascii_case("json"))
+}
+
+/// The layout of a document, or the best of an instance.
+fn side(path: &Path, arguments: &DiffArguments) -> Result<Side> {
+    if is_document(path) {
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("cannot read `{}`", path.display()))?;
+        let side = json::side(&text).map_err(anyhow::Error::msg);
+        return side.with_context(|| format!("cannot compare `{}`", path.display()));
+    }
+    let instance = read(path, arguments)?;
+    let options = PlanOptions {
+        alternatives: 0,
+        ..PlanOptions::default()
+    };
+    let outcome = planner::plan(&instance, &options)?;
+    let Some(plan) = outcome.plan() else {
+        bail!(
+            "`{}` is {} and has no layout to compare\nhint: `parlayout explain` says why",
+            instance.name,
+            outcome.status()
+        );
+    };
+    Ok(with_setting(&instance, plan.choice.clone()))
+}
+
+/// A layout that the user typed, whether or not it obeys every rule.
+fn given(path: &Path, layout: &str, arguments: &DiffArguments) -> Result<Side> {
+    if is_document(path) {
+        bail!(
+            "`--layout` goes with an instance, and `{}` is a document",
+            path.display()
+        );
+    }
+    let instance = read(path, arguments)?;
+    let layout = layout_argument::parse(layout, &instance).map_err(anyhow::Error::msg)?;
+    let evaluated = planner::evaluate(&instance, layout);
+    Ok(with_setting(&instance, evaluated))
+}
+
+fn read(path: &Path, arguments: &DiffArguments) -> Result<Instance> {
+    Ok(instance::read(path, &arguments.job.overrides())?)
+}
+
+fn with_setting(instance: &Instance, evaluated: Evaluated) -> Side {
+    Side {
+        setting: Setting::new(instance),
+        evaluated,
+    }
+}

@@ -1,0 +1,284 @@
+//! Why an instance has no layout, in words with amounts.
+
+use crate::axis::Axis;
+use crate::cost_model::memory;
+use crate::cost_model::pipeline::even_partition;
+use crate::feasibility;
+use crate::framework::{CheckpointRule, Partition};
+use crate::instance::Instance;
+use crate::layout::{Layout, Stage};
+use crate::plan::{Formulation, Nearest};
+use crate::planner::PlanError;
+use crate::planner::infeasibility::{
+    Analysis, Correction, Requirement, RequirementSet, analyse, least_shortage, nearest, without,
+};
+use crate::quantity::Bytes;
+use crate::rule::Rule;
+
+use super::Reread;
+use super::repairs::{Repair, repairs};
+
+/// Why an instance has no layout, and what would give it one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reasons {
+    /// Sets of requirements that no layout satisfies together, the smallest first; they have nothing
+    /// in common, so every one of them has to be resolved.
+    pub clashes: Vec<Clash>,
+    /// What it takes to resolve them.
+    pub resolution: Resolution,
+    /// The layout nearest to being possible.
+    pub nearest: Option<Nearest>,
+    /// Changes that give the instance a layout, the cheapest first, each solved.
+    pub repairs: Vec<Repair>,
+}
+
+/// What it takes to give an instance a layout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resolution {
+    /// Dropping any one requirement of the only clash.
+    AnyOne,
+    /// Dropping several requirements.
+    Several,
+}
+
+/// Requirements that no layout satisfies together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Clash {
+    /// The requirements.
+    pub reasons: Vec<Reason>,
+}
+
+/// A requirement and what it says here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reason {
+    /// The rule's name, or the key of what is listed.
+    pub requirement: Requirement,
+    /// What it demands, with amounts.
+    pub message: String,
+}
+
+/// Explains an infeasible instance. Repairs leave the values of `kept` axes alone.
+///
+/// # Errors
+///
+/// When the solver fails, or an answer fails its verification.
+pub fn reasons(instance: &Instance, kept: &[Axis], reread: &Reread) -> Result<Reasons, PlanError> {
+    let analysis = analyse(instance, Formulation::Staged)?;
+    let clashes = analysis.clashes.iter().map(|clash| Clash {
+        reasons: clash
+            .iter()
+            .map(|requirement| Reason {
+                requirement,
+                message: message(instance, &analysis, *clash, requirement),
+            })
+            .collect(),
+    });
+    let alone = |correction: &Correction| correction.dropped.len() == 1;
+    let resolution = if analysis.corrections.iter().any(alone) {
+        Resolution::AnyOne
+    } else {
+        Resolution::Several
+    };
+    Ok(Reasons {
+        clashes: clashes.collect(),
+        resolution,
+        nearest: nearest(instance, &analysis)?,
+        repairs: repairs(instance, &analysis, kept, reread)?,
+    })
+}
+
+/// What a requirement demands of this instance.
+fn message(
+    instance: &Instance,
+    analysis: &Analysis,
+    clash: RequirementSet,
+    requirement: Requirement,
+) -> String {
+    match requirement {
+        Requirement::Listed(axis) => listed(instance, axis),
+        Requirement::Forbidden(index) => match instance.space.forbidden.get(index) {
+            Some(assignment) => format!("the instance forbids {assignment}"),
+            None => "the instance forbids a combination".to_owned(),
+        },
+        Requirement::Constraint(index) => row(instance, index),
+        Requirement::CheckpointRule => checkpoint_rule(instance),
+        Requirement::Rule(Rule::GpuCount) => gpu_count(instance, clash),
+        Requirement::Rule(Rule::MemoryCapacity) => memory_capacity(instance, analysis),
+        Requirement::Rule(rule) => {
+            example(instance, analysis, rule).unwrap_or_else(|| general(instance, rule))
+        }
+    }
+}
+
+/// The values that an axis may take.
+fn listed(instance: &Instance, axis: Axis) -> String {
+    let values = instance.space.values(axis);
+    let shown: Vec<String> = values.iter().map(|&code| axis.show(code)).collect();
+    let origin = if instance.space.listed().contains(axis) {
+        "the instance lists"
+    } else {
+        "the default is"
+    };
+    format!("{origin} {}", any_of(&shown))
+}
+
+/// `1, 2 or 4`.
+fn any_of(shown: &[String]) -> String {
+    match shown {
+        [] => "nothing".to_owned(),
+        [only] => only.clone(),
+        [first @ .., last] => format!("{} or {last}", first.join(", ")),
+    }
+}
+
+/// A row of the user's own.
+pub(super) fn row(instance: &Instance, index: usize) -> String {
+    instance
+        .space
+        .constraints
+        .get(index)
+        .map_or_else(String::new, |row| {
+            let (comparison, right) = (row.comparison.words(), row.right);
+            format!("`{}`: {row} is {comparison} {right}", row.name)
+        })
+}
+
+fn checkpoint_rule(instance: &Instance) -> String {
+    let framework = &instance.job.framework;
+    let rule = match framework.checkpoint_rule {
+        CheckpointRule::AllOrNothing => "checkpoints all layers or none",
+        CheckpointRule::SameCount => "checkpoints the same number of layers on every stage",
+        CheckpointRule::Free => "checkpoints any layers",
+    };
+    format!("{} {rule}", framework.name)
+}
+
+/// The GPUs; beside listed degrees, that these do not multiply to them.
+fn gpu_count(instance: &Instance, clash: RequirementSet) -> String {
+    let gpus = instance.job.cluster.gpus;
+    let degrees = [
+        Axis::TensorParallel,
+        Axis::PipelineParallel,
+        Axis::DataParallel,
+        Axis::ContextParallel,
+    ];
+    let listed: Vec<Axis> = degrees
+        .into_iter()
+        .filter(|&axis| clash.contains(Requirement::Listed(axis)))
+        .collect();
+    let one_value = |axis: &Axis| match instance.space.values(*axis) {
+        &[only] => Some(u64::from(only)),
+        _ => None,
+    };
+    let product = listed
+        .iter()
+        .map(one_value)
+        .try_fold(1_u64, |product, degree| {
+            Some(product.saturating_mul(degree?))
+        });
+    match product {
+        Some(product) if listed.len() > 1 => {
+            format!("the job has {gpus} GPUs, and these degrees multiply to {product}")
+        }
+        _ => format!("the job has {}", count(gpus, "GPU")),
+    }
+}
+
+fn count(number: u32, noun: &str) -> String {
+    if number == 1 {
+        format!("1 {noun}")
+    } else {
+        format!("{number} {noun}s")
+    }
+}
+
+/// What is needed and what there is.
+fn memory_capacity(instance: &Instance, analysis: &Analysis) -> String {
+    let usable = instance.job.cluster.accelerator.usable_memory;
+    let limit = admissible(instance);
+    let risk = percentage(instance.max_oom_risk);
+    let there_is = format!("an accepted risk of {risk} % leaves {limit} of {usable}");
+    match shortage(instance, analysis) {
+        Some(shortage) => format!(
+            "every layout that keeps the other rules is at least {shortage} short: it needs {} or \
+             more on a GPU, and {there_is}",
+            limit + shortage
+        ),
+        None => there_is,
+    }
+}
+
+/// What is missing of memory; where choices clash besides, once they are out of the way.
+fn shortage(instance: &Instance, analysis: &Analysis) -> Option<Bytes> {
+    if let Some(shortage) = &analysis.least_shortage {
+        return Some(shortage.amount);
+    }
+    let memory = Requirement::Rule(Rule::MemoryCapacity);
+    let correction = breaking(analysis, memory)?;
+    let others = correction.dropped.without(memory);
+    least_shortage(&without(instance, others, &correction.witness))
+}
+
+/// The smallest correction that has the requirement, rather one with the job's GPUs.
+fn breaking(analysis: &Analysis, requirement: Requirement) -> Option<&Correction> {
+    let gpus = Requirement::Rule(Rule::GpuCount);
+    let all = analysis.corrections.iter();
+    all.filter(|correction| correction.dropped.contains(requirement))
+        .min_by_key(|correction| (correction.dropped.contains(gpus), correction.dropped.len()))
+}
+
+/// What the rule says of the combination that breaks it and as little else as possible.
+fn example(instance: &Instance, analysis: &Analysis, rule: Rule) -> Option<String> {
+    let cell = breaking(analysis, Requirement::Rule(rule))?.witness.cell;
+    let layout = Layout {
+        cell,
+        stages: any_stages(instance, cell.pipeline_parallel),
+    };
+    feasibility::check(instance, &layout)
+        .into_iter()
+        .find(|violation| violation.rule == rule.as_str())
+        .map(|violation| violation.message)
+}
+
+/// The layers over so many stages, also where some stages get none.
+fn any_stages(instance: &Instance, stages: u32) -> Vec<Stage> {
+    let layers = instance.job.transformer.layers;
+    let cut = even_partition(instance.job.framework.partition, layers, stages)
+        .or_else(|| even_partition(Partition::Even, layers, stages))
+        .unwrap_or_else(|| (0..stages).map(|stage| u32::from(stage < layers)).collect());
+    let stage = |layers| Stage {
+        layers,
+        recomputed: [0; 3],
+    };
+    cut.into_iter().map(stage).collect()
+}
+
+/// What the rule says where no combination shows it.
+fn general(instance: &Instance, rule: Rule) -> String {
+    let name = &instance.job.framework.name;
+    match rule {
+        Rule::RmsNormKernelExcludesCheckpointing => {
+            format!("the fused RMSNorm kernel of {name} does not work in checkpointed layers")
+        }
+        Rule::LayersCoverStages => {
+            format!("every stage has a layer, by the cut that {name} makes")
+        }
+        Rule::ShardingExcludesPipeline => "ZeRO-2 and ZeRO-3 do not go with a pipeline".to_owned(),
+        other => format!("{} has to hold", other.as_str()),
+    }
+}
+
+/// The memory of a GPU that the accepted risk leaves.
+pub(super) fn admissible(instance: &Instance) -> Bytes {
+    let cluster = &instance.job.cluster;
+    memory::admissible_peak(
+        cluster.accelerator.usable_memory,
+        cluster.calibration.memory,
+        instance.max_oom_risk,
+    )
+}
+
+/// A share in percent, without the noise of its binary form.
+pub(crate) fn percentage(share: f64) -> f64 {
+    (share * 1e8).round() / 1e6
+}

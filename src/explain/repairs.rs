@@ -1,0 +1,245 @@
+//! Changes that give an infeasible instance a layout, each verified by solving.
+
+use crate::axis::Axis;
+use crate::instance::Instance;
+use crate::layout::{Checkpointing, Layout};
+use crate::plan::Evaluated;
+use crate::planner::PlanError;
+use crate::planner::infeasibility::{
+    Analysis, Correction, Requirement, RequirementSet, best_layout, without,
+};
+use crate::rule::Rule;
+
+use super::change::Change;
+use super::{Reread, best_plan, quantities};
+
+/// Changes with what they lead to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Repair {
+    /// The changes.
+    pub changes: Vec<Change>,
+    /// The best layout of the changed instance.
+    pub evaluated: Evaluated,
+}
+
+impl Repair {
+    /// What the changes cost together ([`Change::cost`]).
+    #[must_use]
+    pub fn cost(&self) -> f64 {
+        self.changes.iter().map(Change::cost).sum()
+    }
+
+    /// The assignments of `--set` that make the changes.
+    pub fn assignments(&self) -> impl Iterator<Item = String> {
+        self.changes.iter().map(Change::assignment)
+    }
+}
+
+/// Most repairs that are named.
+pub const MOST_REPAIRS: usize = 8;
+/// Most corrections that repairs are looked for in.
+const MOST_CORRECTIONS: usize = 24;
+/// Most changes of one repair.
+const MOST_CHANGES: u32 = 3;
+
+/// The cheapest repairs; of equal cost the one with the higher utilisation first. Every one of
+/// them was read again from its assignments and solved.
+pub(super) fn repairs(
+    instance: &Instance,
+    analysis: &Analysis,
+    kept: &[Axis],
+    reread: &Reread,
+) -> Result<Vec<Repair>, PlanError> {
+    let mut found: Vec<Repair> = Vec::new();
+    let possible = analysis.corrections.iter().filter(|correction| {
+        let touches = |&axis: &Axis| correction.dropped.contains(Requirement::Listed(axis));
+        correction.dropped.len() <= MOST_CHANGES
+            && !kept.iter().any(touches)
+            && split(correction.dropped).is_some()
+    });
+    for correction in possible.take(MOST_CORRECTIONS) {
+        for changes in changes(instance, correction)? {
+            let assignments: Vec<String> = changes.iter().map(Change::assignment).collect();
+            let known = found
+                .iter()
+                .any(|repair| repair.assignments().eq(assignments.clone()));
+            let Some(changed) = reread(&assignments).filter(|_| !known) else {
+                continue;
+            };
+            if let Some(plan) = best_plan(&changed)? {
+                let evaluated = plan.choice;
+                found.push(Repair { changes, evaluated });
+            }
+        }
+    }
+    found.sort_by(|one, other| {
+        let mfu = |repair: &Repair| repair.evaluated.prediction.mfu.value();
+        (one.cost().total_cmp(&other.cost())).then(mfu(other).total_cmp(&mfu(one)))
+    });
+    found.truncate(MOST_REPAIRS);
+    Ok(found)
+}
+
+/// A quantity of the job that decides whether a requirement can be met.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Quantity {
+    Gpus,
+    Memory,
+    GlobalBatch,
+    SequenceLength,
+}
+
+/// What of a correction can be switched, and the one quantity that has to change besides. `None`
+/// if it needs something that no user can change, such as the number of heads, or two quantities.
+fn split(dropped: RequirementSet) -> Option<(RequirementSet, Option<Quantity>)> {
+    let mut switched = RequirementSet::EMPTY;
+    let mut quantity = None;
+    for requirement in dropped.iter() {
+        let needed = match requirement {
+            Requirement::Listed(_)
+            | Requirement::Forbidden(_)
+            | Requirement::CheckpointRule
+            | Requirement::Rule(
+                Rule::LayersCoverStages | Rule::RmsNormKernelExcludesCheckpointing,
+            ) => {
+                switched = switched.with(requirement);
+                continue;
+            }
+            Requirement::Rule(Rule::GpuCount) => Quantity::Gpus,
+            Requirement::Rule(Rule::MemoryCapacity) => Quantity::Memory,
+            Requirement::Rule(Rule::GlobalBatchDivisible | Rule::InterleavingMicroBatches) => {
+                Quantity::GlobalBatch
+            }
+            Requirement::Rule(Rule::SequenceDivisible) => Quantity::SequenceLength,
+            Requirement::Constraint(_) | Requirement::Rule(_) => return None,
+        };
+        if quantity.is_some_and(|other| other != needed) {
+            return None;
+        }
+        quantity = Some(needed);
+    }
+    Some((switched, quantity))
+}
+
+/// The ways to do without the requirements of a correction, each a list of changes.
+fn changes(instance: &Instance, correction: &Correction) -> Result<Vec<Vec<Change>>, PlanError> {
+    let Some((switched, quantity)) = split(correction.dropped) else {
+        return Ok(Vec::new());
+    };
+    let base = switch(instance, switched, correction);
+    let variations = match quantity {
+        None => vec![(None, base)],
+        Some(quantity) => quantities::variations(&base, quantity, &correction.witness)
+            .into_iter()
+            .map(|(change, varied)| (Some(change), varied))
+            .collect(),
+    };
+    let mut found = Vec::new();
+    for (change, varied) in variations {
+        // The best layout of the relaxed instance says which values to list.
+        let Some(best) = best_layout(&varied)? else {
+            continue;
+        };
+        let switches = switched.iter();
+        let mut changes: Vec<Change> = switches
+            .filter_map(|requirement| switch_change(instance, requirement, &best.layout))
+            .collect();
+        merge_permits(&mut changes);
+        changes.extend(change);
+        found.push(changes);
+    }
+    Ok(found)
+}
+
+/// The instance without the switched requirements, rules by the framework's keys.
+fn switch(instance: &Instance, switched: RequirementSet, correction: &Correction) -> Instance {
+    use crate::framework::{FusedRmsNorm, Partition};
+    let cut = Requirement::Rule(Rule::LayersCoverStages);
+    let kernel = Requirement::Rule(Rule::RmsNormKernelExcludesCheckpointing);
+    let by_key = switched.without(cut).without(kernel);
+    let mut changed = without(instance, by_key, &correction.witness);
+    let framework = &mut changed.job.framework;
+    if switched.contains(cut) {
+        framework.partition = Partition::Free;
+    }
+    if switched.contains(kernel) {
+        framework.fused_rmsnorm = FusedRmsNorm::AllowsCheckpointing;
+    }
+    changed
+}
+
+/// The change that a switched requirement stands for.
+fn switch_change(instance: &Instance, requirement: Requirement, best: &Layout) -> Option<Change> {
+    match requirement {
+        Requirement::Listed(axis) => Some(Change::Values {
+            axis,
+            from: instance.space.values(axis).to_vec(),
+            to: used_values(axis, best),
+        }),
+        Requirement::Forbidden(index) => Some(Change::Permit {
+            permitted: vec![instance.space.forbidden.get(index)?.clone()],
+            kept: instance.space.forbidden.clone(),
+        }),
+        Requirement::CheckpointRule => Some(Change::Framework {
+            key: "checkpointing",
+            to: "free",
+        }),
+        Requirement::Rule(Rule::LayersCoverStages) => Some(Change::Framework {
+            key: "partition",
+            to: "free",
+        }),
+        Requirement::Rule(Rule::RmsNormKernelExcludesCheckpointing) => Some(Change::Framework {
+            key: "fused_rmsnorm",
+            to: "allows-checkpointing",
+        }),
+        Requirement::Constraint(_) | Requirement::Rule(_) => None,
+    }
+}
+
+/// Makes one change of all that permit a forbidden combination.
+fn merge_permits(changes: &mut Vec<Change>) {
+    let mut all_permitted = Vec::new();
+    let mut all = Vec::new();
+    changes.retain(|change| match change {
+        Change::Permit { permitted, kept } => {
+            all_permitted.extend(permitted.clone());
+            all.clone_from(kept);
+            false
+        }
+        _ => true,
+    });
+    if all_permitted.is_empty() {
+        return;
+    }
+    all.retain(|assignment| !all_permitted.contains(assignment));
+    changes.push(Change::Permit {
+        permitted: all_permitted,
+        kept: all,
+    });
+}
+
+/// The codes of an axis that a layout uses: one, or several flags of checkpointing.
+fn used_values(axis: Axis, layout: &Layout) -> Vec<u32> {
+    if axis != Axis::Checkpointing {
+        let candidate = crate::axis::Candidate {
+            cell: layout.cell,
+            checkpointing: Checkpointing::None,
+        };
+        return vec![candidate.code(axis)];
+    }
+    let uses = |flag: &Checkpointing| match flag.recompute() {
+        None => layout
+            .stages
+            .iter()
+            .any(|stage| stage.checkpointed_layers() < stage.layers),
+        Some(mode) => layout
+            .stages
+            .iter()
+            .any(|stage| stage.recomputed[mode as usize] > 0),
+    };
+    Checkpointing::ALL
+        .iter()
+        .filter(|flag| uses(flag))
+        .map(|&flag| flag as u32)
+        .collect()
+}

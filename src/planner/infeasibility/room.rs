@@ -1,0 +1,224 @@
+//! Whether the layers of a combination have room in memory, by the framework's rules or without
+//! them.
+
+use formulations::staged::{Shortage, cell_optimum, fits, shortage};
+
+use crate::axis::Candidate;
+use crate::cost_model::CellCosts;
+use crate::framework::CheckpointRule;
+use crate::instance::Instance;
+use crate::layout::{Cell, Checkpointing, Layout};
+use crate::plan::Formulation;
+use crate::planner::candidates;
+use crate::planner::cost_table::{CostTable, Entry};
+use crate::planner::quantise::{self, CellUnits, Quantum};
+use crate::planner::staged_cells::{Choice, Variant, choices, variants};
+use crate::quantity::Seconds;
+use crate::rule::{Rule, RuleSet};
+
+use super::requirement::{Requirement, RequirementSet};
+
+/// An instance without none, one or both of the framework's rules on stages.
+#[derive(Debug)]
+pub(super) struct Freedom {
+    /// The rules that are dropped.
+    pub(super) dropped: RequirementSet,
+    instance: Instance,
+}
+
+/// Judges combinations of one instance.
+#[derive(Debug)]
+pub(super) struct Room {
+    /// The framework's own rules first, then with fewer of them.
+    pub(super) freedoms: Vec<Freedom>,
+    formulation: Formulation,
+    quantum: Quantum,
+    layers: i64,
+}
+
+/// How far a combination is from fitting.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Shortfall {
+    /// What is missing on the fullest GPU, in KiB.
+    pub(super) amount: i64,
+    /// The layout that would run with so much more.
+    pub(super) layout: Layout,
+}
+
+impl Room {
+    /// Judges as `formulation` does.
+    pub(super) fn new(instance: &Instance, formulation: Formulation) -> Self {
+        let cut = Requirement::Rule(Rule::LayersCoverStages);
+        let rule = Requirement::CheckpointRule;
+        let drops: &[&[Requirement]] = match instance.job.framework.checkpoint_rule {
+            CheckpointRule::Free => &[&[], &[cut]],
+            _ => &[&[], &[cut], &[rule], &[cut, rule]],
+        };
+        let freedoms = drops.iter().map(|dropped| {
+            let dropped: RequirementSet = dropped.iter().copied().collect();
+            let mut instance = instance.clone();
+            if dropped.contains(cut) {
+                let relaxed = &mut instance.space.relaxed;
+                relaxed.insert_if(Rule::LayersCoverStages, true);
+            }
+            if dropped.contains(rule) {
+                instance.job.framework.checkpoint_rule = CheckpointRule::Free;
+            }
+            Freedom { dropped, instance }
+        });
+        Self {
+            freedoms: freedoms.collect(),
+            formulation,
+            quantum: Quantum::for_times(Seconds::new(1.0), Seconds::new(1.0)),
+            layers: i64::from(instance.job.transformer.layers),
+        }
+    }
+
+    /// What a stage may hold, in KiB.
+    pub(super) fn capacity(&self) -> i64 {
+        quantise::capacity(&self.freedoms[0].instance)
+    }
+
+    /// The coefficients of a cell.
+    pub(super) fn units(&self, cell: &Cell) -> CellUnits {
+        let job = &self.freedoms[0].instance.job;
+        CellUnits::new(&CellCosts::new(job, cell), self.quantum)
+    }
+
+    /// Whether there is any cut into stages, whatever its memory.
+    pub(super) fn has_cut(freedom: &Freedom, cell: &Cell) -> bool {
+        freedom
+            .dropped
+            .contains(Requirement::Rule(Rule::LayersCoverStages))
+            || candidates::partition(&freedom.instance, cell).is_some()
+    }
+
+    /// Whether some layout of the cell fits into `capacity` with these checkpointing flags. The
+    /// cell has a cut.
+    pub(super) fn fits(
+        &self,
+        freedom: &Freedom,
+        cell: &Cell,
+        units: &CellUnits,
+        flags: &[Checkpointing],
+        capacity: i64,
+    ) -> bool {
+        if self.is_layout_choice(freedom) {
+            return flags
+                .iter()
+                .any(|&flag| self.uniform_peak(cell, units, flag).0 <= capacity);
+        }
+        let of_cell = self.variants(freedom, cell, units, flags, capacity);
+        of_cell
+            .iter()
+            .any(|(_, variant)| fits(&variant.cell, self.layers))
+    }
+
+    /// Whether a cell may fit, whatever the framework's rules: no layout of the cell fits if not.
+    pub(super) fn may_fit(&self, cell: &Cell, flags: &[Checkpointing], capacity: i64) -> bool {
+        let freest = &self.freedoms[self.freedoms.len() - 1];
+        let of_cell = self.variants(freest, cell, &self.units(cell), flags, capacity);
+        of_cell
+            .iter()
+            .any(|(_, variant)| fits(&variant.cell, self.layers))
+    }
+
+    /// The least that the cell misses with these flags by the framework's own rules; `None` if it
+    /// fits into `capacity` or has no layout at all.
+    pub(super) fn shortfall(
+        &self,
+        cell: &Cell,
+        units: &CellUnits,
+        flags: &[Checkpointing],
+        capacity: i64,
+    ) -> Option<Shortfall> {
+        let own = &self.freedoms[0];
+        if self.is_layout_choice(own) {
+            let peaks = flags.iter().filter_map(|&flag| {
+                let (peak, layout) = self.uniform_peak(cell, units, flag);
+                Some((peak, layout?))
+            });
+            let (peak, layout) = peaks.min_by_key(|&(peak, _)| peak)?;
+            let amount = peak - capacity;
+            return (amount > 0).then_some(Shortfall { amount, layout });
+        }
+        let of_cell = self.variants(own, cell, units, flags, capacity);
+        let amount = |variant: &Variant| match shortage(&variant.cell, self.layers) {
+            Some(Shortage::Memory { amount, .. }) => amount,
+            None => 0,
+            Some(Shortage::Layers) => i64::MAX,
+        };
+        let least = of_cell
+            .into_iter()
+            .map(|(choice, variant)| (amount(&variant), choice, variant));
+        let (amount, choice, mut variant) = least.min_by_key(|&(amount, ..)| amount)?;
+        if amount == 0 || amount == i64::MAX {
+            return None;
+        }
+        variant.cell.capacity += amount;
+        let plan = cell_optimum(&variant.cell, 0, self.layers)?;
+        Some(Shortfall {
+            amount,
+            layout: variant.layout(&choice, &plan),
+        })
+    }
+
+    fn is_layout_choice(&self, freedom: &Freedom) -> bool {
+        self.formulation == Formulation::LayoutChoice && freedom.dropped.is_empty()
+    }
+
+    /// Peak memory and layout of the framework's own cut under one flag.
+    fn uniform_peak(
+        &self,
+        cell: &Cell,
+        units: &CellUnits,
+        checkpointing: Checkpointing,
+    ) -> (i64, Option<Layout>) {
+        let candidate = Candidate {
+            cell: *cell,
+            checkpointing,
+        };
+        let Some(layout) = candidates::layout(&self.freedoms[0].instance, &candidate) else {
+            return (i64::MAX, None);
+        };
+        let stages = layout.stages.iter().enumerate();
+        let peak = stages.map(|(index, stage)| units.stage_memory(index, stage));
+        (peak.max().unwrap_or(0), Some(layout))
+    }
+
+    /// The ways to use the cell with these flags.
+    fn variants(
+        &self,
+        freedom: &Freedom,
+        cell: &Cell,
+        units: &CellUnits,
+        flags: &[Checkpointing],
+        capacity: i64,
+    ) -> Vec<(Choice, Variant)> {
+        let entries = flags.iter().map(|&checkpointing| Entry {
+            candidate: Candidate {
+                cell: *cell,
+                checkpointing,
+            },
+            broken: RuleSet::EMPTY,
+            cell: Some(0),
+            bound: 0,
+        });
+        let table = CostTable {
+            instance: &freedom.instance,
+            quantum: self.quantum,
+            capacity,
+            cells: vec![units.clone()],
+            entries: entries.collect(),
+            applied_before: Vec::new(),
+        };
+        let choices = choices(&table);
+        choices
+            .iter()
+            .flat_map(|choice| {
+                let ways = variants(&table, choice).into_iter();
+                ways.map(|variant| (choice.clone(), variant))
+            })
+            .collect()
+    }
+}

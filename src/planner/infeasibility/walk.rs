@@ -1,0 +1,408 @@
+//! Walks the universe for the smallest sets of requirements whose absence leaves a layout.
+
+use crate::axis::{Axis, Candidate};
+use crate::constraint::Decision;
+use crate::framework::FusedRmsNorm;
+use crate::instance::Instance;
+use crate::layout::{
+    AttentionKernel, Cell, Checkpointing, Layout, RmsNormKernel, Schedule, SequenceParallel,
+};
+use crate::plan::Formulation;
+use crate::planner::candidates;
+use crate::planner::quantise::{CellUnits, UNLIMITED};
+use crate::rule::{Rule, RuleSet};
+
+use super::requirement::{Requirement, RequirementSet};
+use super::room::{Room, Shortfall};
+use super::universe::Universe;
+
+/// Without these requirements there is a layout, and none without fewer of them: a *minimal
+/// correction set* (Liffiton and Sakallah, Journal of Automated Reasoning 40, 2008).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Correction {
+    /// What is dropped; empty if nothing has to be.
+    pub dropped: RequirementSet,
+    /// A combination that keeps everything else.
+    pub witness: Candidate,
+}
+
+/// Looks at the combinations of one instance.
+#[derive(Debug)]
+pub(super) struct Walk<'a> {
+    instance: &'a Instance,
+    universe: Universe,
+    room: Room,
+    codes: [u32; Axis::COUNT],
+    /// Most requirements that a combination may break.
+    level: u32,
+    /// Whether a combination was left out because it breaks more.
+    cut_short: bool,
+    /// Memory of a stage, in KiB.
+    capacity: i64,
+    goal: Goal,
+}
+
+/// What is looked for.
+#[derive(Debug)]
+enum Goal {
+    /// The smallest corrections, so far.
+    Corrections(Vec<Correction>),
+    /// The combination that keeps everything but memory and misses least, so far.
+    LeastShortfall(Option<Shortfall>),
+}
+
+/// Axes from the outermost loop to the innermost: what decides most of the rules comes first, then
+/// what decides most of the memory.
+const ORDER: [Axis; Axis::COUNT - 1] = [
+    Axis::TensorParallel,
+    Axis::PipelineParallel,
+    Axis::ContextParallel,
+    Axis::ExpertParallel,
+    Axis::DataParallel,
+    Axis::VirtualStages,
+    Axis::Sharding,
+    Axis::MicroBatch,
+    Axis::RmsNormKernel,
+    Axis::AttentionKernel,
+    Axis::SequenceParallel,
+    Axis::Schedule,
+];
+/// Axes decided when all degrees are.
+const DEGREES: usize = 6;
+/// Axes decided when a bound of the memory is computed.
+const BOUNDED: usize = 8;
+/// Pipelines longer than this are not looked at: no network has so many layers.
+const LONGEST_PIPELINE: u32 = 4096;
+
+/// Broken by what is not looked at further.
+const OUT_OF_QUESTION: RequirementSet = RequirementSet::from_bits(u64::MAX);
+
+/// Rules that are judged with the stages and flags, or told apart by requirements of their own.
+const JUDGED_LAST: [Rule; 4] = [
+    Rule::LayersCoverStages,
+    Rule::RmsNormKernelExcludesCheckpointing,
+    Rule::Forbidden,
+    Rule::Constraint,
+];
+
+impl<'a> Walk<'a> {
+    pub(super) fn new(instance: &'a Instance, formulation: Formulation) -> Self {
+        let room = Room::new(instance, formulation);
+        Self {
+            instance,
+            universe: Universe::new(instance),
+            codes: Axis::ALL.map(neutral),
+            level: 0,
+            cut_short: false,
+            capacity: room.capacity(),
+            goal: Goal::Corrections(Vec::new()),
+            room,
+        }
+    }
+
+    /// The smallest corrections, those with fewest requirements first.
+    pub(super) fn corrections(mut self) -> Vec<Correction> {
+        loop {
+            self.cut_short = false;
+            self.visit(0, RequirementSet::EMPTY);
+            self.level += 1;
+            if !self.cut_short || self.is_feasible() {
+                break;
+            }
+        }
+        match self.goal {
+            Goal::Corrections(mut found) => {
+                found.sort_by_key(|it| (it.dropped.len(), it.dropped));
+                found
+            }
+            Goal::LeastShortfall(_) => Vec::new(),
+        }
+    }
+
+    /// Whether some combination breaks nothing.
+    pub(super) fn finds_layout(mut self) -> bool {
+        self.visit(0, RequirementSet::EMPTY);
+        self.is_feasible()
+    }
+
+    /// Of the combinations that keep everything but memory, the one that misses least.
+    pub(super) fn least_shortfall(mut self) -> Option<Shortfall> {
+        let capacity = self.capacity;
+        self.goal = Goal::LeastShortfall(None);
+        self.capacity = UNLIMITED;
+        self.visit(0, RequirementSet::EMPTY);
+        match self.goal {
+            Goal::LeastShortfall(Some(least)) => Some(Shortfall {
+                amount: self.capacity + 1 - capacity,
+                ..least
+            }),
+            _ => None,
+        }
+    }
+
+    fn is_feasible(&self) -> bool {
+        matches!(&self.goal, Goal::Corrections(found)
+            if found.iter().any(|correction| correction.dropped.is_empty()))
+    }
+
+    /// Whether a combination that breaks `broken` is of no use.
+    fn is_hopeless(&mut self, broken: RequirementSet) -> bool {
+        if broken == OUT_OF_QUESTION {
+            return true;
+        }
+        if let Goal::Corrections(found) = &self.goal
+            && found.iter().any(|it| it.dropped.is_part_of(broken))
+        {
+            return true;
+        }
+        if broken.len() > self.level {
+            self.cut_short = true;
+            return true;
+        }
+        false
+    }
+
+    fn visit(&mut self, depth: usize, broken: RequirementSet) {
+        if self.is_hopeless(broken) {
+            return;
+        }
+        let Some(&axis) = ORDER.get(depth) else {
+            self.judge(broken);
+            return;
+        };
+        for position in 0..self.universe.values(axis).len() {
+            let code = self.universe.values(axis)[position];
+            self.codes[axis as usize] = code;
+            let listed =
+                !self.universe.is_limited(axis) || self.instance.space.values(axis).contains(&code);
+            let broken = broken.with_if(Requirement::Listed(axis), !listed);
+            let broken = self.broken_so_far(depth + 1, broken);
+            self.visit(depth + 1, broken);
+        }
+        self.codes[axis as usize] = neutral(axis);
+    }
+
+    /// Adds what is broken whatever the axes that are still open.
+    fn broken_so_far(&mut self, decided: usize, broken: RequirementSet) -> RequirementSet {
+        if decided < DEGREES {
+            return broken;
+        }
+        let last = decided == ORDER.len();
+        if decided != DEGREES && decided != BOUNDED && !last {
+            return broken;
+        }
+        let candidate = Candidate::from_codes(&self.codes);
+        if candidate.cell.pipeline_parallel > LONGEST_PIPELINE {
+            return OUT_OF_QUESTION;
+        }
+        let rules = candidates::broken_rules(self.instance, &candidate);
+        let own_cut = Room::has_cut(&self.room.freedoms[0], &candidate.cell);
+        let broken = self
+            .with_rules(broken, rules)
+            .union(self.broken_own(&candidate, decided))
+            .with_if(Requirement::Rule(Rule::LayersCoverStages), !own_cut);
+        if decided != BOUNDED || self.is_hopeless(broken) {
+            return broken;
+        }
+        let flags = self.flags();
+        let fits = self
+            .room
+            .may_fit(&self.leanest(&candidate.cell), &flags, self.capacity);
+        match self.goal {
+            Goal::Corrections(_) => broken.with_if(Requirement::Rule(Rule::MemoryCapacity), !fits),
+            // Worse than the best so far.
+            Goal::LeastShortfall(_) if !fits => OUT_OF_QUESTION,
+            Goal::LeastShortfall(_) => broken,
+        }
+    }
+
+    fn with_rules(&self, broken: RequirementSet, rules: RuleSet) -> RequirementSet {
+        rules
+            .iter()
+            .filter(|rule| !JUDGED_LAST.contains(rule))
+            .map(Requirement::Rule)
+            .fold(broken, RequirementSet::with)
+    }
+
+    /// The forbidden combinations and the rows over discrete choices that are broken whatever the
+    /// axes that are still open.
+    fn broken_own(&self, candidate: &Candidate, decided: usize) -> RequirementSet {
+        let is_decided = |axis: Axis| ORDER[..decided].contains(&axis);
+        let space = &self.instance.space;
+        let mut broken = RequirementSet::EMPTY;
+        for (index, assignment) in space.forbidden.iter().enumerate() {
+            let known = assignment.0.iter().all(|&(axis, _)| is_decided(axis));
+            let matches = known && assignment.matches(candidate);
+            broken = broken.with_if(Requirement::Forbidden(index), matches);
+        }
+        let layout = Layout {
+            cell: candidate.cell,
+            stages: Vec::new(),
+        };
+        let batch = self.instance.job.workload.global_batch;
+        for (index, row) in space.constraints.iter().enumerate() {
+            let known = row.terms.iter().all(|term| match term.decision {
+                Decision::Degree(axis) | Decision::Is(axis, _) => is_decided(axis),
+                Decision::MicroBatches => is_decided(Axis::MicroBatch),
+                Decision::Layers(_) | Decision::LayersLast | Decision::CheckpointedLayers => false,
+            });
+            let holds = !known || row.holds(row.left(&layout, batch));
+            broken = broken.with_if(Requirement::Constraint(index), !holds);
+        }
+        broken
+    }
+
+    /// A cell that needs no more memory than any with the same degrees, sharding and micro-batch.
+    fn leanest(&self, cell: &Cell) -> Cell {
+        let has = |axis: Axis, code: u32| self.universe.values(axis).contains(&code);
+        let flash = [AttentionKernel::Flash2, AttentionKernel::Flash1];
+        let kernels = flash.into_iter().chain([AttentionKernel::MegatronFused]);
+        let mut lean = *cell;
+        lean.attention_kernel = kernels
+            .into_iter()
+            .find(|&kernel| has(Axis::AttentionKernel, kernel as u32))
+            .unwrap_or(AttentionKernel::Torch);
+        lean.rmsnorm_kernel = RmsNormKernel::Fused;
+        lean.virtual_stages = 1;
+        lean.schedule = Schedule::OneForwardOneBackward;
+        lean.sequence_parallel = SequenceParallel::On;
+        lean
+    }
+
+    fn flags(&self) -> Vec<Checkpointing> {
+        let codes = self.universe.values(Axis::Checkpointing).iter();
+        codes
+            .map(|&code| Checkpointing::ALL[code as usize])
+            .collect()
+    }
+
+    /// Judges stages and memory of a combination under every set of checkpointing flags.
+    fn judge(&mut self, broken: RequirementSet) {
+        let cell = Candidate::from_codes(&self.codes).cell;
+        let mut units: Option<CellUnits> = None;
+        for (of_flags, flags) in self.flag_sets(&cell) {
+            let broken = broken.union(of_flags);
+            if self.is_hopeless(broken) {
+                continue;
+            }
+            let units = units.get_or_insert_with(|| self.room.units(&cell));
+            match self.goal {
+                Goal::Corrections(_) => self.judge_freedoms(broken, &cell, units, &flags),
+                Goal::LeastShortfall(_) => self.take_shortfall(&cell, units, &flags),
+            }
+        }
+    }
+
+    /// Judges a cell with the framework's rules on stages and without them.
+    fn judge_freedoms(
+        &mut self,
+        broken: RequirementSet,
+        cell: &Cell,
+        units: &CellUnits,
+        flags: &[Checkpointing],
+    ) {
+        let memory = Requirement::Rule(Rule::MemoryCapacity);
+        for index in 0..self.room.freedoms.len() {
+            let broken = broken.union(self.room.freedoms[index].dropped);
+            if !Room::has_cut(&self.room.freedoms[index], cell) || self.is_hopeless(broken) {
+                continue;
+            }
+            let freedom = &self.room.freedoms[index];
+            let over = !broken.contains(memory)
+                && !self.room.fits(freedom, cell, units, flags, self.capacity);
+            let broken = broken.with_if(memory, over);
+            if !self.is_hopeless(broken) {
+                self.take_correction(broken, cell, flags);
+            }
+        }
+    }
+
+    fn take_correction(&mut self, dropped: RequirementSet, cell: &Cell, flags: &[Checkpointing]) {
+        let Goal::Corrections(found) = &mut self.goal else {
+            return;
+        };
+        found.retain(|other| !dropped.is_part_of(other.dropped));
+        found.push(Correction {
+            dropped,
+            witness: Candidate {
+                cell: *cell,
+                checkpointing: flags.first().copied().unwrap_or(Checkpointing::None),
+            },
+        });
+    }
+
+    fn take_shortfall(&mut self, cell: &Cell, units: &CellUnits, flags: &[Checkpointing]) {
+        let own = &self.room.freedoms[0];
+        if !Room::has_cut(own, cell) || !self.room.fits(own, cell, units, flags, self.capacity) {
+            return;
+        }
+        // Against no capacity at all, what is missing is the peak itself.
+        if let Some(least) = self.room.shortfall(cell, units, flags, 0) {
+            self.capacity = least.amount - 1;
+            self.goal = Goal::LeastShortfall(Some(least));
+        }
+    }
+
+    /// The sets of flags worth a look, with what they break: for each such set all flags that
+    /// break no more.
+    fn flag_sets(&self, cell: &Cell) -> Vec<(RequirementSet, Vec<Checkpointing>)> {
+        let of_flags: Vec<(RequirementSet, Checkpointing)> = self
+            .flags()
+            .into_iter()
+            .map(|flag| (self.broken_by_flag(cell, flag), flag))
+            .collect();
+        let mut sets: Vec<RequirementSet> = (1_u32..1 << of_flags.len())
+            .map(|chosen| {
+                let chosen =
+                    (of_flags.iter().enumerate()).filter(|(index, _)| chosen >> index & 1 == 1);
+                chosen.fold(RequirementSet::EMPTY, |set, (_, of)| set.union(of.0))
+            })
+            .collect();
+        sets.sort_by_key(|set| (set.len(), *set));
+        sets.dedup();
+        sets.into_iter()
+            .map(|set| {
+                let allowed = of_flags.iter().filter(|of| of.0.is_part_of(set));
+                (set, allowed.map(|of| of.1).collect())
+            })
+            .collect()
+    }
+
+    fn broken_by_flag(&self, cell: &Cell, checkpointing: Checkpointing) -> RequirementSet {
+        let candidate = Candidate {
+            cell: *cell,
+            checkpointing,
+        };
+        let axis = Axis::Checkpointing;
+        let listed = !self.universe.is_limited(axis)
+            || self
+                .instance
+                .space
+                .values(axis)
+                .contains(&candidate.code(axis));
+        let excluded = checkpointing != Checkpointing::None
+            && cell.rmsnorm_kernel == RmsNormKernel::Fused
+            && self.instance.job.framework.fused_rmsnorm == FusedRmsNorm::ExcludesCheckpointing;
+        let kernel = Requirement::Rule(Rule::RmsNormKernelExcludesCheckpointing);
+        let forbidden = self.instance.space.forbidden.iter().enumerate();
+        forbidden
+            .filter(|(_, assignment)| assignment.matches(&candidate))
+            .map(|(index, _)| Requirement::Forbidden(index))
+            .fold(RequirementSet::EMPTY, RequirementSet::with)
+            .with_if(Requirement::Listed(axis), !listed)
+            .with_if(kernel, excluded)
+    }
+}
+
+/// A value that breaks nothing by itself.
+const fn neutral(axis: Axis) -> u32 {
+    match axis {
+        Axis::SequenceParallel
+        | Axis::Sharding
+        | Axis::AttentionKernel
+        | Axis::RmsNormKernel
+        | Axis::Checkpointing
+        | Axis::Schedule => 0,
+        _ => 1,
+    }
+}
