@@ -17,6 +17,7 @@ pub mod job;
 pub mod layout;
 pub mod layout_argument;
 pub mod layout_space;
+pub mod logs;
 pub mod plan;
 pub mod planner;
 pub mod price;

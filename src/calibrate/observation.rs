@@ -12,7 +12,7 @@ use crate::runs::{self, Run, Shape, Skip, Stated, Status};
 /// One measured run as a fit sees it.
 #[derive(Debug, Clone)]
 pub struct Observation {
-    /// Line in the file of runs.
+    /// Line in the file of runs; 0 for a run read from a log.
     pub line: u64,
     /// Source and run, for people.
     pub name: String,
@@ -56,14 +56,15 @@ impl Observation {
         let peak = run.peak_memory.filter(|&peak| ran && peak > 0.0);
         Ok(Self {
             line: run.line,
-            name: format!("{} {}", run.source, run.run).trim().to_owned(),
+            name: run.label(),
             group: run.group.clone(),
             stated: Stated::of(run),
             step_time: step_time.map(Seconds::new),
             peak: peak.map(Bytes::from_gib),
-            peak_stage: match framework.memory.logged_peak {
-                LoggedPeak::FullestStage => PeakStage::Fullest,
-                LoggedPeak::FirstStage => PeakStage::Number(0),
+            peak_stage: match (run.peak_stage, framework.memory.logged_peak) {
+                (Some(stage), _) => PeakStage::Number(stage),
+                (None, LoggedPeak::FullestStage) => PeakStage::Fullest,
+                (None, LoggedPeak::FirstStage) => PeakStage::Number(0),
             },
             status: run.status,
             shape,

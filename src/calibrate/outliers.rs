@@ -11,7 +11,7 @@ use crate::runs::Status;
 /// model lacks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outlier {
-    /// Line in the file of runs.
+    /// Line in the file of runs; 0 for a run read from a log.
     pub line: u64,
     /// Source and run.
     pub name: String,

@@ -8,8 +8,10 @@ use crate::runs::{Run, Skip, Status};
 /// A row that a fit cannot use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkippedRow {
-    /// Line in the file of runs.
+    /// Line in the file of runs; 0 for a run read from a log.
     pub line: u64,
+    /// Source and run.
+    pub name: String,
     /// Why, for people.
     pub reason: String,
 }
@@ -28,6 +30,7 @@ pub fn observe(
             Ok(observation) => observations.push(observation),
             Err(Skip(reason)) => skipped.push(SkippedRow {
                 line: run.line,
+                name: run.label(),
                 reason,
             }),
         }

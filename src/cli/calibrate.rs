@@ -11,12 +11,13 @@ use parlayout::report::calibration::{Subject, calibration};
 use parlayout::report::{Colour, json};
 use parlayout::runs::{self, Run, RunSetups};
 
+use super::logs::LogArguments;
 use super::{Format, SOLVED, print, style};
 
 #[derive(Debug, Args)]
 pub(crate) struct CalibrateArguments {
     /// Measured runs, one row a run (data/README.md names the columns).
-    #[arg(value_name = "RUNS.csv", required = true)]
+    #[arg(value_name = "RUNS.csv", required_unless_present = "logs")]
     runs: Vec<PathBuf>,
     /// The cluster that is nearest to yours: a preset of `parlayout catalog`, or a cluster file. Its
     /// figures are the starting point, from which runs move them.
@@ -37,18 +38,20 @@ pub(crate) struct CalibrateArguments {
     /// Format of the report.
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     format: Format,
+    #[command(flatten)]
+    logs: LogArguments,
 }
 
 pub(crate) fn run(arguments: &CalibrateArguments, colour: Colour) -> Result<u8> {
     let machine = instance::read_machine(&arguments.cluster)?;
-    let rows = rows(arguments)?;
+    let (rows, notes) = rows(arguments)?;
     let framework = framework(arguments, &machine, &rows)?;
     let (observations, skipped) = calibrate::observe(&rows, &machine.cluster, &framework);
     if observations.is_empty() {
         let first = skipped.first().map_or(String::new(), |row| {
-            format!("; the first (line {}): {}", row.line, row.reason)
+            format!("; the first ({}): {}", row.name, row.reason)
         });
-        bail!("none of {} rows can be used{first}", rows.len());
+        bail!("none of {} runs can be used{first}", rows.len());
     }
     let options = FitOptions {
         residuals: if arguments.learn_residuals {
@@ -86,6 +89,7 @@ pub(crate) fn run(arguments: &CalibrateArguments, colour: Colour) -> Result<u8> 
         framework: &framework.name,
         source: &source,
         output: output.as_deref(),
+        logs: &notes,
         skipped: &skipped,
     };
     let text = match arguments.format {
@@ -96,13 +100,22 @@ pub(crate) fn run(arguments: &CalibrateArguments, colour: Colour) -> Result<u8> 
     Ok(SOLVED)
 }
 
-/// The rows of all files.
-fn rows(arguments: &CalibrateArguments) -> Result<Vec<Run>> {
+/// The runs of all files and logs, and what was read from each log.
+fn rows(arguments: &CalibrateArguments) -> Result<(Vec<Run>, Vec<String>)> {
     let mut rows = Vec::new();
     for path in &arguments.runs {
         rows.extend(runs::read(path)?.runs);
     }
-    Ok(rows)
+    let mut notes = Vec::new();
+    for (mut run, note) in arguments.logs.runs()? {
+        if arguments.framework.is_some() {
+            // Who names the framework knows better than the log, which only shows a family.
+            run.framework.clear();
+        }
+        rows.push(run);
+        notes.push(note);
+    }
+    Ok((rows, notes))
 }
 
 /// The framework of the runs: as given, else that of the rows, which must agree.
@@ -118,9 +131,9 @@ fn framework(arguments: &CalibrateArguments, machine: &Machine, rows: &[Run]) ->
             .map_err(|skip| anyhow::anyhow!(skip.0))?;
         match &found {
             Some(first) if first.name != own.name => bail!(
-                "line {} ran under `{}`, rows before it under `{}`\nhint: calibrate one framework \
+                "run {} ran under `{}`, rows before it under `{}`\nhint: calibrate one framework \
                  at a time, `--framework {}`",
-                row.line,
+                row.label(),
                 own.name,
                 first.name,
                 first.name
@@ -137,9 +150,8 @@ fn framework(arguments: &CalibrateArguments, machine: &Machine, rows: &[Run]) ->
 
 /// The runs in words.
 fn source(arguments: &CalibrateArguments, count: usize) -> String {
-    let names: Vec<String> = arguments
-        .runs
-        .iter()
+    let files = arguments.runs.iter().chain(&arguments.logs.logs);
+    let names: Vec<String> = files
         .map(|path| {
             path.file_name()
                 .unwrap_or_default()

@@ -10,6 +10,7 @@ mod explain;
 mod export;
 mod goal;
 mod instance_arguments;
+mod logs;
 mod price;
 mod runs;
 mod solve;

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use crate::cluster::Cluster;
 use crate::job::Job;
 use crate::layout_space::LayoutSpace;
+use crate::transformer::Transformer;
 
 mod architecture;
 mod check;
@@ -152,6 +153,23 @@ pub fn read_machine(name: &str) -> Result<Machine, InstanceError> {
     let machine =
         section.and_then(|(section, at)| cluster::any_size(section, Some(at), &mut problems));
     problems.none_or(machine).map(|(machine, _)| machine)
+}
+
+/// The network that `--model` names: a preset or the path of a `config.json`.
+///
+/// # Errors
+///
+/// If there is no such preset, the file cannot be read, or it breaks rules.
+pub fn read_model(name: &str) -> Result<Transformer, InstanceError> {
+    let mut overrides = Overrides::none();
+    overrides.flag(Flag::Model, name);
+    let mut problems = Problems::default();
+    let mut table = Table::default();
+    overrides.apply(&mut table, &mut problems);
+    let file = InstanceFile::from_table(&table, "", &mut problems);
+    let section = file.model.value().zip(file.model.origin());
+    let model = section.and_then(|(section, at)| model::resolve(section, Some(at), &mut problems));
+    problems.none_or(model).map(|(model, _)| model)
 }
 
 /// The instance that flags alone describe.

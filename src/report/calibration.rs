@@ -23,6 +23,8 @@ pub struct Subject<'a> {
     pub source: &'a str,
     /// The file that the result was written to.
     pub output: Option<&'a str>,
+    /// What was read from each log.
+    pub logs: &'a [String],
     /// Rows that could not be used.
     pub skipped: &'a [SkippedRow],
 }
@@ -31,6 +33,10 @@ pub struct Subject<'a> {
 #[must_use]
 pub fn calibration(subject: &Subject, calibrated: &Calibrated, style: &Style) -> String {
     let mut blocks = vec![head(subject, calibrated, style)];
+    if !subject.logs.is_empty() {
+        let logs = subject.logs.iter().map(|log| wrap(&format!("- {log}"), 2));
+        blocks.push(logs.collect::<Vec<_>>().join("\n"));
+    }
     blocks.extend(part(calibrated, Seen::InTime, style));
     blocks.extend(part(calibrated, Seen::InMemory, style));
     blocks.extend(doubts(&calibrated.fitted.confusions, style));
@@ -224,7 +230,7 @@ fn outliers(outliers: &[Outlier], style: &Style) -> Option<String> {
     let mut lines = vec![style.paint(Meaning::Warning, &wrap(&title, 2))];
     lines.extend(outliers.iter().take(MOST).map(|outlier| {
         let Outlier { line, name, miss } = outlier;
-        wrap(&format!("- line {line} ({name}): {}", missed(miss)), 2)
+        wrap(&format!("- {}: {}", place(*line, name), missed(miss)), 2)
     }));
     if outliers.len() > MOST {
         lines.push(format!("- and {} more", outliers.len() - MOST));
@@ -260,25 +266,35 @@ fn skipped(rows: &[SkippedRow]) -> Option<String> {
     if rows.is_empty() {
         return None;
     }
-    let mut reasons: Vec<(&str, usize, u64)> = Vec::new();
+    let mut reasons: Vec<(&SkippedRow, usize)> = Vec::new();
     for row in rows {
         match reasons
             .iter_mut()
-            .find(|(reason, ..)| *reason == row.reason)
+            .find(|(first, _)| first.reason == row.reason)
         {
-            Some((_, count, _)) => *count += 1,
-            None => reasons.push((&row.reason, 1, row.line)),
+            Some((_, count)) => *count += 1,
+            None => reasons.push((row, 1)),
         }
     }
-    let mut lines = vec![format!("{} not used:", count(rows.len(), "row"))];
-    lines.extend(reasons.into_iter().map(|(reason, number, line)| {
-        let text = format!(
-            "- {} (first in line {line}): {reason}",
-            count(number, "row")
-        );
-        wrap(&text, 2)
+    let mut lines = vec![format!("{} not used:", count(rows.len(), "run"))];
+    lines.extend(reasons.into_iter().map(|(first, number)| {
+        let place = place(first.line, &first.name);
+        let more = if number > 1 {
+            format!(" and {} more", number - 1)
+        } else {
+            String::new()
+        };
+        wrap(&format!("- {place}{more}: {}", first.reason), 2)
     }));
     Some(lines.join("\n"))
+}
+
+/// Where a run stands: its line in a file, or its log.
+fn place(line: u64, name: &str) -> String {
+    match line {
+        0 => name.to_owned(),
+        line => format!("line {line} ({name})"),
+    }
 }
 
 fn last(subject: &Subject, calibrated: &Calibrated, style: &Style) -> String {

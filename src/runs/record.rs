@@ -103,10 +103,20 @@ pub struct Run {
     pub step_time: Option<f64>,
     /// Measured peak memory, GiB.
     pub peak_memory: Option<f64>,
+    /// The pipeline stage (from 0) that the peak is of.
+    pub peak_stage: Option<u32>,
     /// Measured utilisation by the paper's convention.
     pub mfu: Option<f64>,
     /// Whether the speed is representative.
     pub timing_usable: bool,
+}
+
+impl Run {
+    /// Source and name, for people.
+    #[must_use]
+    pub fn label(&self) -> String {
+        format!("{} {}", self.source, self.run).trim().to_owned()
+    }
 }
 
 /// How a run ended.
@@ -356,6 +366,7 @@ fn parse(columns: &Columns, raw: StringRecord) -> Run {
         },
         step_time: fields.number("step_time_s"),
         peak_memory: fields.number("peak_memory_gib"),
+        peak_stage: fields.degree("peak_stage"),
         mfu: fields.number("mfu"),
         timing_usable: fields.switch("timing_usable").unwrap_or(true),
         raw: StringRecord::new(),

@@ -308,6 +308,25 @@ fn runs_calibrate_a_cluster() {
 }
 
 #[test]
+fn logs_calibrate_a_cluster() {
+    let flags = [
+        "calibrate",
+        "--cluster",
+        "dgx-h100-80gb",
+        "--from-log",
+        "tests/data/logs/megatron.log",
+        "--from-log",
+        "tests/data/logs/megatron-oom.log",
+        "--launch",
+        "tests/data/logs/megatron-oom.sh",
+    ];
+    check_snapshot("calibrate_from_logs", &flags, 0);
+    let unknown = &flags[..3];
+    let (_, stderr) = check(unknown, 2);
+    assert!(stderr.contains("RUNS.csv"), "{stderr}");
+}
+
+#[test]
 fn runs_that_cannot_calibrate_are_refused() {
     let refused = |arguments: &[&str], part: &str| {
         let (_, stderr) = check(arguments, 2);
@@ -316,7 +335,7 @@ fn runs_that_cannot_calibrate_are_refused() {
     let runs = "tests/data/our-cluster.csv";
     refused(
         &["calibrate", runs, "--cluster", "dgx-b200"],
-        "none of 17 rows can be used",
+        "none of 17 runs can be used",
     );
     refused(
         &["calibrate", runs, "--cluster", "dgx-z"],

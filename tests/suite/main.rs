@@ -9,6 +9,7 @@ mod exhaustive;
 mod explanations;
 mod instance_files;
 mod instances;
+mod logs;
 mod measured;
 mod objectives;
 mod prices;

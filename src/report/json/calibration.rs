@@ -41,6 +41,8 @@ pub(super) struct CalibrationDocument {
     confusions: Vec<ConfusionDocument>,
     /// Runs that the fit misses by far.
     outliers: Vec<OutlierDocument>,
+    /// What was read from each log.
+    logs: Vec<String>,
     /// Rows that were not used.
     skipped: Vec<SkippedDocument>,
     /// How far to trust predictions with the adopted figures.
@@ -105,8 +107,8 @@ struct ConfusionDocument {
 /// A run that the fit misses by far.
 #[derive(Debug, Serialize, JsonSchema)]
 struct OutlierDocument {
-    /// Line in the file of runs.
-    line: u64,
+    /// Line in the file of runs; null for a log.
+    line: Option<u64>,
     /// Source and run.
     run: String,
     /// `step_time` (seconds), `peak` (bytes) or `ending`.
@@ -121,8 +123,10 @@ struct OutlierDocument {
 /// A row that was not used.
 #[derive(Debug, Serialize, JsonSchema)]
 struct SkippedDocument {
-    /// Line in the file of runs.
-    line: u64,
+    /// Line in the file of runs; null for a log.
+    line: Option<u64>,
+    /// Source and run.
+    run: String,
     /// Why.
     reason: String,
 }
@@ -151,6 +155,7 @@ impl CalibrationDocument {
                 .iter()
                 .map(OutlierDocument::new)
                 .collect(),
+            logs: subject.logs.to_vec(),
             skipped: subject.skipped.iter().map(SkippedDocument::new).collect(),
             trust: Trust::new(&calibrated.cluster.calibration),
         }
@@ -221,7 +226,7 @@ impl OutlierDocument {
             Miss::Ending { oom_probability } => ("ending", None, oom_probability),
         };
         Self {
-            line: outlier.line,
+            line: Some(outlier.line).filter(|&line| line > 0),
             run: outlier.name.clone(),
             what,
             measured: measured.map(rounded),
@@ -233,7 +238,8 @@ impl OutlierDocument {
 impl SkippedDocument {
     fn new(row: &SkippedRow) -> Self {
         Self {
-            line: row.line,
+            line: Some(row.line).filter(|&line| line > 0),
+            run: row.name.clone(),
             reason: row.reason.clone(),
         }
     }

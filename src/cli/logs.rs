@@ -1,0 +1,112 @@
+//! `--from-log` of `parlayout calibrate`.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use parlayout::instance;
+use parlayout::logs::{self, Facts};
+use parlayout::runs::Run;
+use parlayout::transformer::{FeedForward, Transformer};
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Runs from logs")]
+pub(crate) struct LogArguments {
+    /// A training log of Megatron-LM, torchtitan or nanotron, one a run; may be repeated.
+    #[arg(long = "from-log", value_name = "LOG")]
+    pub(crate) logs: Vec<PathBuf>,
+    /// What was launched: a script with Megatron-LM's flags, torchtitan's .toml, nanotron's .yaml.
+    /// One for all logs, or one each in their order.
+    #[arg(long, value_name = "FILE", requires = "logs")]
+    launch: Vec<PathBuf>,
+    /// The layout of the logged runs, where neither log nor `--launch` states it, such as
+    /// `tensor_parallel=4,pipeline_parallel=2,micro_batch=1`.
+    #[arg(long, value_name = "KEY=VALUE,…", requires = "logs")]
+    layout: Option<String>,
+    /// The network of the logged runs: a preset, or the path of a config.json.
+    #[arg(long, value_name = "MODEL", requires = "logs")]
+    model: Option<String>,
+    /// GPUs of the logged runs.
+    #[arg(long, value_name = "N", requires = "logs")]
+    gpus: Option<u32>,
+    /// Tokens of a sequence of the logged runs.
+    #[arg(long, value_name = "TOKENS", requires = "logs")]
+    sequence_length: Option<u64>,
+    /// Sequences of an optimizer step of the logged runs.
+    #[arg(long, value_name = "SEQUENCES", requires = "logs")]
+    global_batch: Option<u64>,
+    /// Number format of the logged runs.
+    #[arg(long, value_name = "FORMAT", requires = "logs")]
+    precision: Option<String>,
+}
+
+impl LogArguments {
+    /// The run of each log, with a note about what was read.
+    pub(crate) fn runs(&self) -> Result<Vec<(Run, String)>> {
+        let files = self.launch.len();
+        if files > 1 && files != self.logs.len() {
+            bail!(
+                "{files} launch files for {} logs\nhint: give one for all, or one for each log",
+                self.logs.len()
+            );
+        }
+        let stated = self.stated()?;
+        let runs = self.logs.iter().enumerate().map(|(index, path)| {
+            let file = self.launch.get(index).or(self.launch.first());
+            let facts = file.map(|file| logs::launch(file)).transpose()?;
+            run(path, stated.clone(), facts.unwrap_or_default())
+        });
+        runs.collect()
+    }
+
+    /// What the arguments say.
+    fn stated(&self) -> Result<Facts> {
+        let layout = match &self.layout {
+            Some(text) => logs::layout(text).map_err(anyhow::Error::msg)?,
+            None => Facts::default(),
+        };
+        let network = match &self.model {
+            Some(name) => network(&instance::read_model(name)?)?,
+            None => Facts::default(),
+        };
+        let own = Facts {
+            gpus: self.gpus,
+            sequence_length: self.sequence_length,
+            global_batch: self.global_batch,
+            precision: self.precision.clone(),
+            ..Facts::default()
+        };
+        Ok(own.or(layout).or(network))
+    }
+}
+
+fn run(path: &Path, stated: Facts, launched: Facts) -> Result<(Run, String)> {
+    let bytes = std::fs::read(path).with_context(|| format!("cannot read `{}`", path.display()))?;
+    let log = logs::read(&String::from_utf8_lossy(&bytes));
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    Ok(logs::run(&name, &log, stated, launched)?)
+}
+
+/// The shape of a network.
+fn network(model: &Transformer) -> Result<Facts> {
+    if model.attention_width() != model.hidden {
+        bail!(
+            "`{}` has heads that are not `hidden / heads` wide, which a run from a log cannot say",
+            model.name
+        );
+    }
+    Ok(Facts {
+        model: Some(model.name.clone()),
+        layers: Some(model.layers),
+        hidden: Some(model.hidden),
+        feed_forward_width: Some(model.feed_forward_width),
+        heads: Some(model.heads),
+        key_value_heads: Some(model.key_value_heads),
+        mlp_matrices: Some(match model.feed_forward {
+            FeedForward::Gated => 3,
+            FeedForward::Plain => 2,
+        }),
+        vocabulary: Some(model.vocabulary),
+        ..Facts::default()
+    })
+}

@@ -1,0 +1,213 @@
+//! What a log says, whatever framework wrote it.
+
+use std::collections::BTreeMap;
+
+use super::facts::Facts;
+use super::megatron_flags::{self, Origin};
+use super::{megatron, nanotron, out_of_memory, scan, torchtitan};
+use crate::quantity::{Bytes, Seconds};
+
+/// What a log says.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Log {
+    /// The framework that wrote it, where its lines are recognised.
+    pub kind: Option<LogKind>,
+    /// Logged iterations: number and duration of a step.
+    pub(super) steps: Vec<(u64, StepSpeed)>,
+    /// Peak memory of each rank that logged it.
+    pub peaks: Vec<Peak>,
+    /// Total memory of the GPU that ran out of it: the run failed.
+    pub out_of_memory: Option<Option<Bytes>>,
+    /// What the log says of the job.
+    pub facts: Facts,
+    /// Arguments of Megatron-LM by name, where the log dumps them.
+    pub(super) arguments: BTreeMap<String, String>,
+}
+
+/// A framework whose logs are known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogKind {
+    /// Megatron-LM and what builds on it.
+    Megatron,
+    /// torchtitan.
+    Torchtitan,
+    /// nanotron.
+    Nanotron,
+}
+
+impl LogKind {
+    /// The framework of the catalog that is meant.
+    #[must_use]
+    pub const fn framework(self) -> &'static str {
+        match self {
+            Self::Megatron => "megatron-lm",
+            Self::Torchtitan => "fsdp",
+            Self::Nanotron => "nanotron",
+        }
+    }
+}
+
+/// How a log states speed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum StepSpeed {
+    /// Duration of a step.
+    Duration(Seconds),
+    /// Tokens a second and GPU.
+    TokensPerSecond(f64),
+}
+
+/// Peak memory of one rank.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Peak {
+    /// Global rank, where the log states it.
+    pub rank: Option<u32>,
+    /// Pipeline stage, where the log states it.
+    pub stage: Option<u32>,
+    /// The peak.
+    pub memory: Bytes,
+}
+
+/// The step time once a run has warmed up.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SteadyStep {
+    /// Median of the counted iterations.
+    pub step_time: Seconds,
+    /// Logged iterations.
+    pub logged: usize,
+    /// Those of them that were left out as warm-up.
+    pub left_out: usize,
+}
+
+/// Reads the text of a log.
+#[must_use]
+pub fn read(text: &str) -> Log {
+    let mut log = Log::default();
+    let plain = scan::plain(text);
+    for line in plain.lines() {
+        megatron::read_line(line, &mut log);
+        torchtitan::read_line(line, &mut log);
+        nanotron::read_line(line, &mut log);
+        out_of_memory::read_line(line, &mut log);
+    }
+    log
+}
+
+/// Share of the logged iterations that count as warm-up: compilation, caches, clocks.
+const WARM_UP: f64 = 0.2;
+/// Most iterations that count as warm-up.
+const LONGEST_WARM_UP: usize = 10;
+
+impl Log {
+    /// What the log says of the job, dumped arguments included.
+    #[must_use]
+    pub fn all_facts(&self) -> Facts {
+        let dumped = if self.arguments.is_empty() {
+            Facts::default()
+        } else {
+            megatron_flags::facts(&self.arguments, Origin::Dump)
+        };
+        self.facts.clone().or(dumped)
+    }
+
+    /// Notes the peak of a rank; the largest stays.
+    pub(super) fn note_peak(&mut self, peak: Peak) {
+        let same = |known: &&mut Peak| (known.rank, known.stage) == (peak.rank, peak.stage);
+        match self.peaks.iter_mut().find(same) {
+            Some(known) => known.memory = known.memory.max(peak.memory),
+            None => self.peaks.push(peak),
+        }
+    }
+
+    /// The largest peak of any rank.
+    #[must_use]
+    pub fn largest_peak(&self) -> Option<Peak> {
+        let by_memory =
+            |one: &&Peak, other: &&Peak| one.memory.value().total_cmp(&other.memory.value());
+        // Of equal peaks the first is meant, which `max_by` would not give.
+        self.peaks.iter().rev().max_by(by_memory).copied()
+    }
+
+    /// The median step time without the first fifth of the iterations (at least one, at most ten,
+    /// if there is more than one). `tokens` of a step and GPU turn a throughput into a duration.
+    #[must_use]
+    pub fn steady_step(&self, tokens: Option<f64>) -> Option<SteadyStep> {
+        let duration = |speed: &StepSpeed| match *speed {
+            StepSpeed::Duration(duration) => Some(duration.value()),
+            StepSpeed::TokensPerSecond(rate) => Some(tokens? / rate),
+        };
+        let all: Vec<f64> = self
+            .steps
+            .iter()
+            .filter_map(|(_, speed)| duration(speed))
+            .filter(|seconds| seconds.is_finite() && *seconds > 0.0)
+            .collect();
+        let warm_up = ((all.len() as f64 * WARM_UP).ceil() as usize).min(LONGEST_WARM_UP);
+        let left_out = if all.len() > 1 { warm_up.max(1) } else { 0 };
+        let mut counted = all.get(left_out..)?.to_vec();
+        counted.sort_by(f64::total_cmp);
+        let middle = counted.len() / 2;
+        let upper = *counted.get(middle)?;
+        let lower = counted[(counted.len() - 1) / 2];
+        Some(SteadyStep {
+            step_time: Seconds::new(f64::midpoint(lower, upper)),
+            logged: all.len(),
+            left_out,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn log(seconds: &[f64]) -> Log {
+        let step = |&duration: &f64| (0, StepSpeed::Duration(Seconds::new(duration)));
+        Log {
+            steps: seconds.iter().map(step).collect(),
+            ..Log::default()
+        }
+    }
+
+    #[test]
+    fn warm_up_is_left_out() {
+        let check = |seconds: &[f64], expected: f64, left_out: usize| {
+            let steady = log(seconds).steady_step(None).expect("there are steps");
+            assert!((steady.step_time.value() - expected).abs() < 1e-12);
+            assert_eq!(steady.left_out, left_out);
+        };
+        check(&[30.0], 30.0, 0);
+        check(&[30.0, 2.0], 2.0, 1);
+        check(&[30.0, 2.0, 2.2, 2.1, 9.0], 2.15, 1);
+        check(
+            &[30.0, 20.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0],
+            2.0,
+            2,
+        );
+        assert_eq!(log(&[]).steady_step(None), None);
+    }
+
+    #[test]
+    fn throughput_needs_the_tokens_of_a_step() {
+        let log = Log {
+            steps: vec![(1, StepSpeed::TokensPerSecond(1000.0))],
+            ..Log::default()
+        };
+        assert_eq!(log.steady_step(None), None);
+        let steady = log.steady_step(Some(8000.0)).expect("the tokens are known");
+        assert_eq!(steady.step_time, Seconds::new(8.0));
+    }
+
+    #[test]
+    fn the_first_of_equal_peaks_counts() {
+        let mut log = Log::default();
+        for (rank, gib) in [(4, 10.0), (0, 30.0), (2, 30.0), (4, 29.0)] {
+            log.note_peak(Peak {
+                rank: Some(rank),
+                stage: None,
+                memory: Bytes::from_gib(gib),
+            });
+        }
+        assert_eq!(log.peaks.len(), 3);
+        assert_eq!(log.largest_peak().and_then(|peak| peak.rank), Some(0));
+    }
+}

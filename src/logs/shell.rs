@@ -1,0 +1,152 @@
+//! The part of a shell script that starts a training job: words, variables, flags.
+
+use std::collections::BTreeMap;
+
+/// Flags of a script with their values, names without dashes (`tensor-model-parallel-size`
+/// becomes `tensor_model_parallel_size`); a flag without a value has an empty one. Options of
+/// `#SBATCH` lines count, other comments do not. Variables are replaced by what the script assigns
+/// to them (`TP=4`, `${TP}`, `${TP:-4}`); what stays unknown is left out.
+pub(super) fn flags(script: &str) -> BTreeMap<String, String> {
+    let words = words(script);
+    let mut variables: BTreeMap<String, String> = BTreeMap::new();
+    let mut flags = BTreeMap::new();
+    let mut last: Option<String> = None;
+    for word in &words {
+        if let Some((name, value)) = assignment(word) {
+            let value = expanded(value.trim_start_matches('('), &variables);
+            if !value.is_empty() {
+                variables.insert(name.to_owned(), value);
+            }
+            last = None;
+            continue;
+        }
+        // Arrays: `ARGS=( --flag value )`.
+        let word = word.trim_start_matches('(').trim_end_matches(')');
+        if let Some(flag) = word.strip_prefix("--") {
+            let (name, value) = match flag.split_once('=') {
+                Some((name, value)) => (name, expanded(value, &variables)),
+                None => (flag, String::new()),
+            };
+            let name = name.replace('-', "_");
+            last = value.is_empty().then(|| name.clone());
+            flags.insert(name, value);
+        } else if let Some(name) = last.take() {
+            let value = expanded(word, &variables);
+            if !value.is_empty() {
+                flags.insert(name, value);
+            }
+        }
+    }
+    flags.retain(|_, value| !value.contains('$'));
+    flags
+}
+
+/// The words of a script, without comments and quotes.
+fn words(script: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    for line in script.replace("\\\n", " ").lines() {
+        let line = match line.trim_start().strip_prefix("#SBATCH") {
+            Some(options) => options,
+            None if line.trim_start().starts_with('#') => continue,
+            None => line.split(" #").next().unwrap_or_default(),
+        };
+        let line = line.trim_start().trim_start_matches("export ");
+        words.extend(
+            line.split_whitespace()
+                .map(|word| word.replace(['"', '\''], ""))
+                .filter(|word| !word.is_empty() && word != "\\"),
+        );
+    }
+    words
+}
+
+/// `NAME=value`.
+fn assignment(word: &str) -> Option<(&str, &str)> {
+    let (name, value) = word.split_once('=')?;
+    let plain = !name.is_empty()
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        && !name.starts_with(|c: char| c.is_ascii_digit());
+    plain.then_some((name, value))
+}
+
+/// The text with variables replaced; products are worked out.
+fn expanded(text: &str, variables: &BTreeMap<String, String>) -> String {
+    let product = text
+        .strip_prefix("$((")
+        .and_then(|text| text.strip_suffix("))"));
+    if let Some(product) = product {
+        let factors = product.split('*').map(|factor| {
+            let name = factor.trim().trim_matches(['$', '{', '}']);
+            let value = variables.get(name).map_or(name, String::as_str);
+            value.parse::<u64>().ok()
+        });
+        let product: Option<u64> = factors.product();
+        return product.map_or(String::new(), |product| product.to_string());
+    }
+    let Some(start) = text.find('$') else {
+        return text.to_owned();
+    };
+    let rest = &text[start + 1..];
+    let (name, end) = if let Some(braced) = rest.strip_prefix('{') {
+        let Some(close) = braced.find('}') else {
+            return text.to_owned();
+        };
+        (&braced[..close], close + 2)
+    } else {
+        let end = rest
+            .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+            .unwrap_or(rest.len());
+        (&rest[..end], end)
+    };
+    // `${NAME:-default}` and `${1:-default}`.
+    let (name, default) = match name.split_once(":-") {
+        Some((name, default)) => (name, Some(default)),
+        None => (name, None),
+    };
+    let known = variables.get(name).map(String::as_str).or(default);
+    match known {
+        Some(value) => {
+            let rest = expanded(&rest[end..], variables);
+            format!("{}{value}{rest}", &text[..start])
+        }
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(script: &str, expected: &[(&str, &str)]) {
+        let flags = flags(script);
+        let found: Vec<(&str, &str)> = flags
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn flags_have_values() {
+        check(
+            "torchrun --nproc_per_node 8 \\\n  pretrain.py --bf16 --num-layers=32 --lr 3e-4",
+            &[
+                ("bf16", ""),
+                ("lr", "3e-4"),
+                ("nproc_per_node", "8"),
+                ("num_layers", "32"),
+            ],
+        );
+    }
+
+    #[test]
+    fn variables_are_replaced() {
+        let script = "#!/bin/bash\n#SBATCH --nodes=4\nTP=4 # ranks\nexport PP=${2:-2}\nN=$(($TP*$PP))\n\
+                      ARGS=(\n  --tp $TP\n  --pp \"${PP}\"\n  --path $HOME/data\n)\n\
+                      # --tp 8\nrun --world $N ${ARGS[@]}";
+        check(
+            script,
+            &[("nodes", "4"), ("pp", "2"), ("tp", "4"), ("world", "8")],
+        );
+    }
+}
