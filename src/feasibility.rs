@@ -19,6 +19,7 @@ pub fn check(instance: &Instance, layout: &Layout) -> Vec<Violation> {
     let mut violations = check_choices(instance, &layout.cell);
     violations.extend(check_stages(instance, layout));
     violations.extend(check_listed(instance, layout));
+    violations.extend(check_constraints(instance, layout));
     violations.retain(|violation| !is_relaxed(instance, &violation.rule));
     let memory_is_limited = !instance.space.relaxed.contains(Rule::MemoryCapacity);
     if memory_is_limited
@@ -345,6 +346,24 @@ fn check_listed(instance: &Instance, layout: &Layout) -> Vec<Violation> {
         }
     }
     found
+}
+
+/// Rows of the user's own that do not hold.
+fn check_constraints(instance: &Instance, layout: &Layout) -> Vec<Violation> {
+    let batch = instance.job.workload.global_batch;
+    let rows = instance.space.constraints.iter();
+    let broken = rows.filter_map(|row| {
+        let left = row.left(layout, batch);
+        (!row.holds(left)).then(|| Violation {
+            rule: format!("{}({})", Rule::Constraint, row.name),
+            message: format!(
+                "{row} is {left}, and has to be {} {}",
+                row.comparison.words(),
+                row.right
+            ),
+        })
+    });
+    broken.collect()
 }
 
 /// Stages whose peak exceeds what the accepted risk allows.

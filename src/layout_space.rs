@@ -1,8 +1,9 @@
 //! Which values each axis may take.
 
-use crate::axis::{Assignment, Axis, Candidate};
+use crate::axis::{Assignment, Axis, AxisSet, Candidate};
+use crate::constraint::Constraint;
 use crate::job::Job;
-use crate::layout::{AttentionKernel, Checkpointing, RmsNormKernel, Schedule, Sharding};
+use crate::layout::{AttentionKernel, Checkpointing, Schedule, Sharding};
 use crate::rule::RuleSet;
 
 /// The values that may be tried on each axis, and combinations that may not.
@@ -10,8 +11,12 @@ use crate::rule::RuleSet;
 pub struct LayoutSpace {
     /// Codes by axis, in the order of [`Axis::ALL`]; ascending, without repetition, not empty.
     values: [Vec<u32>; Axis::COUNT],
+    /// Axes whose values the user lists.
+    listed: AxisSet,
     /// Combinations that the user rules out.
     pub forbidden: Vec<Assignment>,
+    /// Rows of the user's own.
+    pub constraints: Vec<Constraint>,
     /// Rules that are not applied: what an explanation drops to see what a rule costs. Empty in
     /// every instance that is read; [`Formulation::LayoutChoice`] applies all rules.
     ///
@@ -73,22 +78,75 @@ impl LayoutSpace {
                 Sharding::Parameters as u32,
             ],
             Axis::AttentionKernel => vec![AttentionKernel::Flash2 as u32],
-            Axis::RmsNormKernel => vec![RmsNormKernel::Fused as u32],
-            Axis::Checkpointing => (0..Checkpointing::ALL.len() as u32).collect(),
+            Axis::RmsNormKernel => vec![job.framework.usual_rmsnorm as u32],
+            // Flash attention recomputes its core anyway: that mode is of use to other kernels only.
+            Axis::Checkpointing => vec![
+                Checkpointing::None as u32,
+                Checkpointing::Full as u32,
+                Checkpointing::FeedForward as u32,
+            ],
             Axis::Schedule => vec![Schedule::OneForwardOneBackward as u32],
         });
         Self {
             values,
+            listed: AxisSet::EMPTY,
             forbidden: Vec::new(),
+            constraints: Vec::new(),
             relaxed: RuleSet::EMPTY,
         }
     }
 
-    /// Replaces the values of one axis.
-    pub fn restrict(&mut self, axis: Axis, mut codes: Vec<u32>) {
+    /// The same wishes for another job: what the user lists stays, every other axis takes what is
+    /// legal for the job.
+    #[must_use]
+    pub fn for_job(&self, job: &Job) -> Self {
+        let mut space = Self {
+            values: Self::everything_legal(job).values,
+            ..self.clone()
+        };
+        for axis in self.listed.iter() {
+            space.values[axis as usize].clone_from(&self.values[axis as usize]);
+        }
+        if !self.listed.contains(Axis::Checkpointing) {
+            space.open_attention_core();
+        }
+        space
+    }
+
+    /// The axes whose values the user lists.
+    #[must_use]
+    pub const fn listed(&self) -> AxisSet {
+        self.listed
+    }
+
+    /// Replaces the values of one axis by those that the user lists.
+    pub fn restrict(&mut self, axis: Axis, codes: Vec<u32>) {
+        self.listed = self.listed.with(axis);
+        self.set(axis, codes);
+    }
+
+    /// Adds a value to those that may be tried on an axis.
+    pub fn open(&mut self, axis: Axis, code: u32) {
+        let mut codes = self.values(axis).to_vec();
+        codes.push(code);
+        self.set(axis, codes);
+    }
+
+    fn set(&mut self, axis: Axis, mut codes: Vec<u32>) {
         codes.sort_unstable();
         codes.dedup();
         self.values[axis as usize] = codes;
+    }
+
+    /// Adds recomputation of the attention core where a kernel is listed that gains by it.
+    pub fn open_attention_core(&mut self) {
+        let kernels = self.values(Axis::AttentionKernel);
+        let gains = kernels
+            .iter()
+            .any(|&code| !AttentionKernel::ALL[code as usize].is_flash());
+        if gains {
+            self.open(Axis::Checkpointing, Checkpointing::AttentionCore as u32);
+        }
     }
 
     /// The codes that may be tried on `axis`, ascending.

@@ -2,8 +2,11 @@
 //! and explains it.
 
 pub mod axis;
+pub mod backtest;
+pub mod calibrate;
 pub mod catalog;
 pub mod cluster;
+pub mod constraint;
 pub mod cost_model;
 pub mod explain;
 pub mod export;

@@ -80,6 +80,8 @@ pub struct Proof {
     pub formulation: Formulation,
     /// No layout of the space has a higher MFU.
     pub bound_mfu: Mfu,
+    /// The same as the program states it, rounded to quanta: parts per billion.
+    pub bound_parts: i64,
     /// Relative distance between the plan and the bound; 0 when optimal.
     pub gap: f64,
     /// Combinations of the space.

@@ -1,11 +1,13 @@
 //! The command line: definitions and dispatch.
 
+mod backtest;
 mod batch;
 mod catalog;
 mod diff;
 mod evaluate;
 mod explain;
 mod export;
+mod goal;
 mod instance_arguments;
 mod runs;
 mod solve;
@@ -40,12 +42,13 @@ Start here:
   parlayout solve instances/hagemann-13b-2k-64gpu.toml
   parlayout solve --model llama-3.1-70b --cluster dgx-h100-80gb --gpus 64 \\
                   --sequence-length 8192 --global-batch 256
+  parlayout explain instances/llama-65b-2k-16gpu-24gb.toml
   parlayout catalog                    names of models, clusters and frameworks
 
 Exit codes:
   0  solved, or the layout obeys every rule
   2  bad input or usage
-  3  proven infeasible; in `evaluate`, a rule is broken
+  3  proven infeasible (also the choice of `explain --why-not`); in `evaluate`, a rule is broken
   4  stopped at a limit; what was printed is the best known
 `batch` ends with the worst of its files: 2 before 3 before 4.";
 
@@ -82,6 +85,8 @@ enum Command {
     Explain(explain::ExplainArguments),
     /// Set two layouts side by side, term by term.
     Diff(diff::DiffArguments),
+    /// Score predictions and picks against files of measured runs.
+    Backtest(backtest::BacktestArguments),
     /// Print the flags of a training framework for the solved layout.
     Export(export::ExportArguments),
     /// List the presets and where their figures come from.
@@ -112,6 +117,7 @@ pub(crate) fn run() -> Result<ExitCode> {
         Command::Evaluate(arguments) => evaluate::run(&arguments, colour)?,
         Command::Explain(arguments) => explain::run(&arguments, colour)?,
         Command::Diff(arguments) => diff::run(&arguments, colour)?,
+        Command::Backtest(arguments) => backtest::run(&arguments, colour)?,
         Command::Export(arguments) => export::run(&arguments)?,
         Command::Catalog(arguments) => catalog::run(&arguments, colour)?,
         Command::Completions { shell } => {

@@ -23,8 +23,8 @@ const PREDICTED: [&str; 6] = [
 
 pub(crate) fn run(path: &Path, job: &JobArguments, format: EvaluateFormat) -> Result<u8> {
     let file = runs::read(path)?;
-    let cluster = job.cluster().map(instance::read_cluster).transpose()?;
-    let setups = RunSetups::new(cluster, job.framework())?;
+    let machine = job.cluster().map(instance::read_machine).transpose()?;
+    let setups = RunSetups::new(machine, job.framework())?;
     let predicted = |run| setups.model(run);
     let rows: Vec<[String; 6]> = file
         .runs

@@ -5,12 +5,12 @@ use crate::framework::{CheckpointRule, FusedRmsNorm, Partition};
 use crate::instance::Instance;
 use crate::layout::{Checkpointing, Layout};
 use crate::plan::{Evaluated, Plan};
-use crate::planner::infeasibility::{Requirement, RequirementSet, listed_axes, without};
-use crate::planner::{self, PlanError};
+use crate::planner::PlanError;
+use crate::planner::infeasibility::{Requirement, RequirementSet, best_layout, without};
 use crate::quantity::{Bytes, Mfu};
 use crate::rule::Rule;
 
-use super::reasons::{admissible, percentage};
+use super::reasons::{admissible, percentage, row};
 
 /// A best layout with what limits it.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,8 +49,8 @@ pub enum Limit {
 pub const BRAVE: f64 = 0.5;
 /// Utilisation below which nothing is gained: less than the tables show.
 pub const NEGLIGIBLE: Mfu = Mfu::new(5e-5);
-/// Most forbidden combinations that are tried one by one.
-const MOST_FORBIDDEN: usize = 16;
+/// Most forbidden combinations, and most rows, that are tried one by one.
+const MOST_OF_A_KIND: usize = 16;
 
 impl std::fmt::Display for Limit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -78,7 +78,7 @@ pub fn binding(instance: &Instance, plan: &Plan) -> Result<Binding, PlanError> {
     let mut effects = Vec::new();
     for limit in limits(instance) {
         let freer = dropped(instance, limit, &plan.choice.layout);
-        let Some(best) = planner::best_layout(&freer)? else {
+        let Some(best) = best_layout(&freer)? else {
             continue;
         };
         let gain = best.prediction.mfu - plan.choice.prediction.mfu;
@@ -101,9 +101,11 @@ pub fn binding(instance: &Instance, plan: &Plan) -> Result<Binding, PlanError> {
 fn limits(instance: &Instance) -> Vec<Limit> {
     let framework = &instance.job.framework;
     let mut requirements = vec![Requirement::Rule(Rule::MemoryCapacity)];
-    requirements.extend(listed_axes(instance).into_iter().map(Requirement::Listed));
-    let forbidden = instance.space.forbidden.len().min(MOST_FORBIDDEN);
+    requirements.extend(instance.space.listed().iter().map(Requirement::Listed));
+    let forbidden = instance.space.forbidden.len().min(MOST_OF_A_KIND);
     requirements.extend((0..forbidden).map(Requirement::Forbidden));
+    let rows = instance.space.constraints.len().min(MOST_OF_A_KIND);
+    requirements.extend((0..rows).map(Requirement::Constraint));
     if framework.checkpoint_rule != CheckpointRule::Free {
         requirements.push(Requirement::CheckpointRule);
     }
@@ -167,6 +169,7 @@ fn now(instance: &Instance, limit: Limit, best: &Evaluated) -> String {
             let assignment = instance.space.forbidden.get(index);
             assignment.map_or_else(String::new, ToString::to_string)
         }
+        Limit::Requirement(Requirement::Constraint(index)) => row(instance, index),
         Limit::Requirement(Requirement::CheckpointRule) => match job.framework.checkpoint_rule {
             CheckpointRule::AllOrNothing => "all layers or none".to_owned(),
             CheckpointRule::SameCount => "the same number on every stage".to_owned(),

@@ -11,8 +11,8 @@ pub mod why_not;
 
 use crate::instance::Instance;
 use crate::plan::Plan;
-use crate::planner::infeasibility::has_layout;
-use crate::planner::{self, PlanError, PlanOptions};
+use crate::planner::infeasibility::{best_layout, may_have_layout};
+use crate::planner::{self, PlanError, PlanOptions, constraints};
 
 use binding::Binding;
 use reasons::Reasons;
@@ -46,7 +46,8 @@ pub fn explain(instance: &Instance, reread: &Reread) -> Result<Explanation, Plan
 
 /// The best plan without its neighbours; `None` if there is no layout.
 fn best_plan(instance: &Instance) -> Result<Option<Plan>, PlanError> {
-    if !has_layout(instance) {
+    let rows = constraints::concern_layers(instance);
+    if !may_have_layout(instance) || rows && best_layout(instance)?.is_none() {
         return Ok(None);
     }
     let options = PlanOptions {

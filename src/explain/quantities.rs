@@ -3,7 +3,7 @@
 use crate::axis::Candidate;
 use crate::cost_model::memory;
 use crate::instance::Instance;
-use crate::planner::infeasibility::{has_layout, least_shortage, with_job};
+use crate::planner::infeasibility::{least_shortage, may_have_layout};
 use crate::quantity::Bytes;
 use crate::workload::Optimizer;
 
@@ -47,16 +47,16 @@ fn gpus(instance: &Instance, witness: &Candidate) -> Variations {
     let with_gpus = |to: u32| {
         let mut job = instance.job.clone();
         job.cluster.gpus = to;
-        (Change::Gpus { from, to }, with_job(instance, job))
+        (Change::Gpus { from, to }, instance.with_job(job))
     };
     let sought = u32::try_from(witness.cell.gpus()).unwrap_or(u32::MAX);
     let more = more_gpus(from, node);
     let mut found: Variations = Vec::new();
-    found.extend(more.map(with_gpus).find(|(_, it)| has_layout(it)));
+    found.extend(more.map(with_gpus).find(|(_, it)| may_have_layout(it)));
     if sought < from {
         let fewer = fewer_gpus(from, node).filter(|&to| to >= sought);
         let fewer = fewer.chain([sought]).map(with_gpus);
-        found.extend(fewer.into_iter().find(|(_, it)| has_layout(it)));
+        found.extend(fewer.into_iter().find(|(_, it)| may_have_layout(it)));
     }
     found
 }
@@ -136,15 +136,15 @@ fn shorter_sequence(instance: &Instance) -> Variations {
     let with_length = |steps: u64| {
         let mut job = instance.job.clone();
         job.workload.sequence_length = steps * step;
-        with_job(instance, job)
+        instance.with_job(job)
     };
     let (mut fits, mut fails) = (1, from.div_ceil(step));
-    if fails <= 1 || !has_layout(&with_length(fits)) {
+    if fails <= 1 || !may_have_layout(&with_length(fits)) {
         return Vec::new();
     }
     while fits + 1 < fails {
         let middle = fits.midpoint(fails);
-        if has_layout(&with_length(middle)) {
+        if may_have_layout(&with_length(middle)) {
             fits = middle;
         } else {
             fails = middle;
@@ -160,7 +160,7 @@ fn smaller_optimizer(instance: &Instance) -> Variations {
     }
     let mut smaller = instance.clone();
     smaller.job.workload.optimizer = Optimizer::AdamBf16;
-    if has_layout(&smaller) {
+    if may_have_layout(&smaller) {
         vec![(Change::SmallerOptimizer, smaller)]
     } else {
         Vec::new()
@@ -176,7 +176,7 @@ fn global_batch(instance: &Instance, witness: &Candidate) -> Variations {
     let with_batch = |to: u64| {
         let mut job = instance.job.clone();
         job.workload.global_batch = to;
-        (Change::GlobalBatch { from, to }, with_job(instance, job))
+        (Change::GlobalBatch { from, to }, instance.with_job(job))
     };
     let cell = &witness.cell;
     let mut unit = u64::from(cell.data_parallel) * u64::from(cell.micro_batch);
@@ -188,7 +188,7 @@ fn global_batch(instance: &Instance, witness: &Candidate) -> Variations {
     let above = (from + 1..=from + BATCHES_TRIED).chain([(from / unit + 1) * unit]);
     let nearest = |batches: &mut dyn Iterator<Item = u64>| {
         let mut varied = batches.map(with_batch);
-        varied.find(|(_, it)| has_layout(it))
+        varied.find(|(_, it)| may_have_layout(it))
     };
     let mut found = Vec::new();
     found.extend(nearest(&mut below.into_iter()));
@@ -202,14 +202,14 @@ fn sequence_length(instance: &Instance) -> Variations {
     let with_length = |to: u64| {
         let mut job = instance.job.clone();
         job.workload.sequence_length = to;
-        (Change::SequenceLength { from, to }, with_job(instance, job))
+        (Change::SequenceLength { from, to }, instance.with_job(job))
     };
     let steps = from / SEQUENCE_STEP;
     let shorter = (1..=steps).rev().map(|count| count * SEQUENCE_STEP);
     let longer = (steps + 1..=steps + 64).map(|count| count * SEQUENCE_STEP);
     let mut found = Vec::new();
     let shorter = shorter.filter(|&to| to < from).take(64);
-    found.extend(shorter.map(with_length).find(|(_, it)| has_layout(it)));
-    found.extend(longer.map(with_length).find(|(_, it)| has_layout(it)));
+    found.extend(shorter.map(with_length).find(|(_, it)| may_have_layout(it)));
+    found.extend(longer.map(with_length).find(|(_, it)| may_have_layout(it)));
     found
 }

@@ -10,8 +10,7 @@ use crate::layout::{Layout, Stage};
 use crate::plan::{Formulation, Nearest};
 use crate::planner::PlanError;
 use crate::planner::infeasibility::{
-    Analysis, Correction, Requirement, RequirementSet, analyse, least_shortage, listed_axes,
-    nearest, without,
+    Analysis, Correction, Requirement, RequirementSet, analyse, least_shortage, nearest, without,
 };
 use crate::quantity::Bytes;
 use crate::rule::Rule;
@@ -22,8 +21,8 @@ use super::repairs::{Repair, repairs};
 /// Why an instance has no layout, and what would give it one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reasons {
-    /// Sets of requirements that no layout satisfies together, the smallest first. Each is
-    /// minimal; they have nothing in common, so every one of them has to be resolved.
+    /// Sets of requirements that no layout satisfies together, the smallest first; they have nothing
+    /// in common, so every one of them has to be resolved.
     pub clashes: Vec<Clash>,
     /// The layout nearest to being possible.
     pub nearest: Option<Nearest>,
@@ -31,11 +30,21 @@ pub struct Reasons {
     pub repairs: Vec<Repair>,
 }
 
-/// Requirements that no layout satisfies together.
+/// Requirements that no layout satisfies together. Each is needed: the others can be satisfied
+/// without it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Clash {
-    /// The requirements.
-    pub reasons: Vec<Reason>,
+    /// Those without any one of which the instance has a layout.
+    pub each_enough: Vec<Reason>,
+    /// Those that would have to be dropped together with others.
+    pub besides: Vec<Reason>,
+}
+
+impl Clash {
+    /// All its requirements.
+    pub fn reasons(&self) -> impl Iterator<Item = &Reason> {
+        self.each_enough.iter().chain(&self.besides)
+    }
 }
 
 /// A requirement and what it says here.
@@ -54,14 +63,18 @@ pub struct Reason {
 /// When the solver fails, or an answer fails its verification.
 pub fn reasons(instance: &Instance, kept: &[Axis], reread: &Reread) -> Result<Reasons, PlanError> {
     let analysis = analyse(instance, Formulation::Staged)?;
-    let clashes = analysis.clashes.iter().map(|clash| Clash {
-        reasons: clash
-            .iter()
-            .map(|requirement| Reason {
-                requirement,
-                message: message(instance, &analysis, *clash, requirement),
-            })
-            .collect(),
+    let each_enough = analysis.each_enough();
+    let clashes = analysis.clashes.iter().map(|clash| {
+        let reasons = clash.iter().map(|requirement| Reason {
+            requirement,
+            message: message(instance, &analysis, *clash, requirement),
+        });
+        let (each_enough, besides) =
+            reasons.partition(|reason| each_enough.contains(reason.requirement));
+        Clash {
+            each_enough,
+            besides,
+        }
     });
     Ok(Reasons {
         clashes: clashes.collect(),
@@ -83,6 +96,7 @@ fn message(
             Some(assignment) => format!("the instance forbids {assignment}"),
             None => "the instance forbids a combination".to_owned(),
         },
+        Requirement::Constraint(index) => row(instance, index),
         Requirement::CheckpointRule => checkpoint_rule(instance),
         Requirement::Rule(Rule::GpuCount) => gpu_count(instance, clash),
         Requirement::Rule(Rule::MemoryCapacity) => memory_capacity(instance, analysis),
@@ -96,7 +110,7 @@ fn message(
 fn listed(instance: &Instance, axis: Axis) -> String {
     let values = instance.space.values(axis);
     let shown: Vec<String> = values.iter().map(|&code| axis.show(code)).collect();
-    let origin = if listed_axes(instance).contains(&axis) {
+    let origin = if instance.space.listed().contains(axis) {
         "the instance lists"
     } else {
         "the default is"
@@ -111,6 +125,18 @@ fn any_of(shown: &[String]) -> String {
         [only] => only.clone(),
         [first @ .., last] => format!("{} or {last}", first.join(", ")),
     }
+}
+
+/// A row of the user's own.
+pub(super) fn row(instance: &Instance, index: usize) -> String {
+    instance
+        .space
+        .constraints
+        .get(index)
+        .map_or_else(String::new, |row| {
+            let (comparison, right) = (row.comparison.words(), row.right);
+            format!("`{}`: {row} is {comparison} {right}", row.name)
+        })
 }
 
 fn checkpoint_rule(instance: &Instance) -> String {
@@ -167,7 +193,10 @@ fn memory_capacity(instance: &Instance, analysis: &Analysis) -> String {
     let usable = instance.job.cluster.accelerator.usable_memory;
     let limit = admissible(instance);
     let risk = percentage(instance.max_oom_risk);
-    let there_is = format!("an accepted risk of {risk} % leaves {limit} of {usable}");
+    let there_is = format!(
+        "an accepted risk of {risk} % leaves {limit} of {usable} ({:.1} GB)",
+        usable.value() / 1e9
+    );
     match shortage(instance, analysis) {
         Some(shortage) => format!(
             "every layout that keeps the other rules is at least {shortage} short: it needs {} or \

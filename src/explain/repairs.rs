@@ -4,8 +4,10 @@ use crate::axis::Axis;
 use crate::instance::Instance;
 use crate::layout::{Checkpointing, Layout};
 use crate::plan::Evaluated;
-use crate::planner::infeasibility::{Analysis, Correction, Requirement, RequirementSet, without};
-use crate::planner::{self, PlanError};
+use crate::planner::PlanError;
+use crate::planner::infeasibility::{
+    Analysis, Correction, Requirement, RequirementSet, best_layout, without,
+};
 use crate::rule::Rule;
 
 use super::change::Change;
@@ -109,7 +111,7 @@ fn split(dropped: RequirementSet) -> Option<(RequirementSet, Option<Quantity>)> 
                 Quantity::GlobalBatch
             }
             Requirement::Rule(Rule::SequenceDivisible) => Quantity::SequenceLength,
-            Requirement::Rule(_) => return None,
+            Requirement::Constraint(_) | Requirement::Rule(_) => return None,
         };
         if quantity.is_some_and(|other| other != needed) {
             return None;
@@ -135,11 +137,11 @@ fn changes(instance: &Instance, correction: &Correction) -> Result<Vec<Vec<Chang
     let mut found = Vec::new();
     for (change, varied) in variations {
         // The best layout of the relaxed instance says which values to list.
-        let Some(best) = planner::best_layout(&varied)? else {
+        let Some(best) = best_layout(&varied)? else {
             continue;
         };
-        let switches = switched.iter();
-        let mut changes: Vec<Change> = switches
+        let requirements = switched.iter();
+        let mut changes: Vec<Change> = requirements
             .filter_map(|requirement| switch_change(instance, requirement, &best.layout))
             .collect();
         merge_permits(&mut changes);
@@ -190,7 +192,7 @@ fn switch_change(instance: &Instance, requirement: Requirement, best: &Layout) -
             key: "fused_rmsnorm",
             to: "allows-checkpointing",
         }),
-        Requirement::Rule(_) => None,
+        Requirement::Constraint(_) | Requirement::Rule(_) => None,
     }
 }
 

@@ -8,6 +8,7 @@ use super::document::{self, Origin, Source, SourceKind};
 use super::efficiency;
 use super::error::Problems;
 use super::file::{AcceleratorSection, ClusterSection};
+use super::machine::Machine;
 use super::model::at_most;
 use super::reader::{Field, Value};
 use super::text_file;
@@ -36,18 +37,28 @@ pub(super) fn any_size(
     section: &ClusterSection,
     origin: Option<&Origin>,
     problems: &mut Problems,
-) -> Option<Cluster> {
+) -> Option<Machine> {
     let (name, mut merged) = over_bases(section, problems)?;
     merged.gpus = merged.gpus.or(&merged.gpus_per_node);
-    complete(&name, &merged, origin, problems)
+    machine(&name, &merged, origin, problems)
 }
 
 /// One node of a cluster that states everything but the number of GPUs.
-pub(crate) fn one_node(section: &ClusterSection) -> Option<Cluster> {
+pub(crate) fn one_node(section: &ClusterSection) -> Option<Machine> {
     let mut problems = Problems::default();
     let (name, mut merged) = over_bases(section, &mut problems)?;
     merged.gpus = merged.gpus_per_node.clone();
-    complete(&name, &merged, None, &mut problems)
+    machine(&name, &merged, None, &mut problems)
+}
+
+fn machine(
+    name: &str,
+    merged: &ClusterSection,
+    origin: Option<&Origin>,
+    problems: &mut Problems,
+) -> Option<Machine> {
+    let cluster = complete(name, merged, origin, problems)?;
+    Some(Machine::new(cluster, merged.framework.value().cloned()))
 }
 
 /// The section over its preset or file, and the name of that.
@@ -202,6 +213,7 @@ fn complete(
         inter_node_bandwidth: inter?,
         efficiency,
         calibration,
+        discrepancy: None,
     })
 }
 

@@ -4,14 +4,18 @@
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
+use super::constraint::ConstraintList;
 use super::document::{Node, Table};
 use super::error::Problems;
 use super::reader::{Field, Section, Value, check_keys, section, table_of};
 use super::search::SearchSection;
 use super::values::{Count, Number, OneOf, Quantity, Signed};
 use crate::cluster::CalibrationKind;
-use crate::framework::{CheckpointRule, FusedRmsNorm, Logits, OptimizerWork, Partition};
-use crate::layout::AttentionKernel;
+use crate::cost_model::flops::FlopConvention;
+use crate::framework::{
+    CheckpointRule, FusedRmsNorm, LoggedPeak, Logits, OptimizerWork, Partition,
+};
+use crate::layout::{AttentionKernel, RmsNormKernel, SequenceParallel};
 use crate::quantity::{Bytes, BytesPerSecond, FlopsPerSecond, Seconds};
 use crate::transformer::{Biases, Embeddings, FeedForward, Normalization};
 use crate::workload::{Optimizer, Precision};
@@ -31,9 +35,10 @@ section! {
         limits: LimitsSection,
         /// The layouts that may be tried.
         search: SearchSection,
+        /// Rows of your own.
+        constraint: ConstraintList,
     }
     reserved {
-        "constraint": "rows of your own",
         "clusters": "several clusters",
         "job": "several jobs on one cluster",
         "jobs": "several jobs on one cluster",
@@ -184,6 +189,10 @@ section! {
         fused_rmsnorm: OneOf<FusedRmsNorm>,
         /// Attention kernel where a measured run states none.
         usual_attention: OneOf<AttentionKernel>,
+        /// The RMSNorm that its speed was fitted with, and that runs where nothing else is said.
+        usual_rmsnorm: OneOf<RmsNormKernel>,
+        /// Sequence parallelism where a measured run does not say.
+        usual_sequence_parallel: OneOf<SequenceParallel>,
         /// Memory habits.
         memory: MemorySection,
         /// Speed of the software.
@@ -204,6 +213,12 @@ section! {
         logit_bytes: Number,
         /// Further bytes a logit where several tensor-parallel ranks gather them.
         logit_bytes_gathered: Number,
+        /// Bytes a token and hidden element kept between the tensor-parallel blocks of a layer.
+        hidden_bytes: Number,
+        /// Of those, what every rank keeps whole in spite of sequence parallelism.
+        gathered_bytes: Number,
+        /// Bytes a token and element of query and attention output.
+        attention_bytes: Number,
         /// Bytes a token and hidden element that a layer's unfused norms keep.
         norm_bytes: Number,
         /// Bytes a token and element that a gated feed-forward block keeps; a plain one keeps half.
@@ -216,6 +231,8 @@ section! {
         fixed: Quantity<Bytes>,
         /// Memory of each communicator with several ranks.
         communicator: Quantity<Bytes>,
+        /// The pipeline stage whose peak the framework's log states.
+        logged_peak: OneOf<LoggedPeak>,
     }
 }
 
@@ -284,6 +301,8 @@ section! {
         precision: OneOf<Precision>,
         /// What is kept for every parameter; default: adam.
         optimizer: OneOf<Optimizer>,
+        /// Which arithmetic the MFU counts; default: paper.
+        mfu_convention: OneOf<FlopConvention>,
     }
     reserved {
         "offload": "offload of optimizer states or activations to the host",

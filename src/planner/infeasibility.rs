@@ -6,9 +6,11 @@
 //! has one of every correction, so a smallest clash is a minimum hitting set of the corrections
 //! (Reiter, Artificial Intelligence 32, 1987), found by the program [`hitting_set`].
 
+mod broken;
 mod relaxation;
 mod requirement;
 mod room;
+mod rows;
 mod universe;
 mod walk;
 
@@ -16,31 +18,31 @@ use formulations::hitting_set;
 use formulations::solve::SolverOptions;
 use formulations::staged::StagedError;
 
-pub use relaxation::{with_job, without};
+pub use relaxation::without;
 pub use requirement::{Requirement, RequirementSet};
-pub use universe::{
-    context_parallel_degrees, listed_axes, tensor_parallel_degrees, unlisted_values,
-};
+pub use universe::{context_parallel_degrees, tensor_parallel_degrees, unlisted_values};
 pub use walk::Correction;
 
 use crate::axis::Candidate;
+use crate::constraint::Constraint;
 use crate::feasibility;
 use crate::instance::Instance;
 use crate::layout::{Checkpointing, Layout, Recompute};
-use crate::plan::{Formulation, Infeasibility, Nearest, Proof};
+use crate::plan::{Evaluated, Formulation, Infeasibility, Nearest, Proof};
 use crate::quantity::Bytes;
+use crate::rule::Rule;
 use room::Shortfall;
 use walk::Walk;
 
-use super::{PlanError, best_layout, evaluate};
+use super::{PlanError, PlanOptions, best, constraints, evaluate};
 
 /// What an infeasible instance suffers from.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Analysis {
     /// Sets of requirements without which there is a layout, the smallest first.
     pub corrections: Vec<Correction>,
-    /// Sets of requirements that no layout satisfies together, disjoint, the smallest first. Each
-    /// is minimal: without any one of its requirements the others can be satisfied.
+    /// Sets of requirements that no layout satisfies together, disjoint, the smallest first. Each is
+    /// minimal: without any one of its requirements the others can be satisfied.
     pub clashes: Vec<RequirementSet>,
     /// The layout that keeps everything but memory and misses least.
     pub least_shortage: Option<Shortage>,
@@ -61,35 +63,76 @@ pub struct Shortage {
 ///
 /// When the solver fails.
 pub fn analyse(instance: &Instance, formulation: Formulation) -> Result<Analysis, PlanError> {
-    let corrections = Walk::new(instance, formulation).corrections();
-    let clashes = clashes(&corrections)?;
-    let least = Walk::new(instance, formulation).least_shortfall();
+    let rowless = without_layer_rows(instance);
+    let corrections = Walk::new(&rowless, formulation).corrections();
+    let corrections = if constraints::concern_layers(instance) {
+        rows::with_layer_rows(instance, corrections)?
+    } else {
+        corrections
+    };
+    let least = Walk::new(&rowless, formulation).least_shortfall();
     Ok(Analysis {
+        clashes: clashes(&corrections)?,
         corrections,
-        clashes,
-        least_shortage: least.map(|Shortfall { amount, layout }| Shortage {
-            amount: Bytes::new(amount as f64 * KIB),
-            layout,
-        }),
+        least_shortage: least.filter(|shortfall| shortfall.amount > 0).map(
+            |Shortfall { amount, layout }| Shortage {
+                amount: Bytes::new(amount as f64 * KIB),
+                layout,
+            },
+        ),
     })
 }
 
-/// Whether the instance has a layout, without saying which: quicker than a plan.
+/// The instance without the rows of the user's own that are about layers: the walk cannot judge
+/// them.
+fn without_layer_rows(instance: &Instance) -> Instance {
+    let mut rowless = instance.clone();
+    rowless.space.constraints.retain(Constraint::is_of_cell);
+    rowless
+}
+
+/// Whether the instance has a layout, rows about layers apart: quicker than a plan.
 #[must_use]
-pub fn has_layout(instance: &Instance) -> bool {
-    Walk::new(instance, Formulation::Staged).finds_layout()
+pub fn may_have_layout(instance: &Instance) -> bool {
+    Walk::new(&without_layer_rows(instance), Formulation::Staged).finds_layout()
+}
+
+/// The best layout of a relaxed instance; `None` if it has none, or if its rows of the user's own
+/// cannot be kept by the program without what was dropped.
+///
+/// # Errors
+///
+/// When the solver fails, or its answer fails the verification.
+pub fn best_layout(instance: &Instance) -> Result<Option<Evaluated>, PlanError> {
+    match best(instance, &PlanOptions::default()) {
+        Ok(best) => Ok(best.into_layout()),
+        Err(PlanError::Staged(StagedError::Data { .. })) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// The least additional memory of a GPU, within what the accepted risk leaves, with which the
-/// instance has a layout; `None` if it has one already, or none with any memory.
+/// instance has a layout, rows about layers apart; `None` if it has one already, or none with any
+/// memory.
 #[must_use]
 pub fn least_shortage(instance: &Instance) -> Option<Bytes> {
-    let least = Walk::new(instance, Formulation::Staged).least_shortfall()?;
+    let rowless = without_layer_rows(instance);
+    let least = Walk::new(&rowless, Formulation::Staged).least_shortfall()?;
     (least.amount > 0).then(|| Bytes::new(least.amount as f64 * KIB))
 }
 
 /// Bytes of the unit of memory.
 const KIB: f64 = 1024.0;
+
+impl Analysis {
+    /// The requirements without any one of which there is a layout, whatever else holds. If there
+    /// are any, they are part of the only clash.
+    #[must_use]
+    pub fn each_enough(&self) -> RequirementSet {
+        let alone = self.corrections.iter().filter(|it| it.dropped.len() == 1);
+        alone.fold(RequirementSet::EMPTY, |set, it| set.union(it.dropped))
+    }
+}
 
 /// The smallest clash, then the smallest that shares nothing with those before, and so on.
 fn clashes(corrections: &[Correction]) -> Result<Vec<RequirementSet>, PlanError> {
@@ -137,8 +180,8 @@ pub(super) fn explain(instance: &Instance, proof: Proof) -> Result<Infeasibility
     })
 }
 
-/// The layout that misses memory by the least; where choices clash before memory does, the best
-/// without the first correction.
+/// The layout that misses memory by the least; where choices clash before memory does, without what
+/// a smallest correction drops besides.
 ///
 /// # Errors
 ///
@@ -146,10 +189,9 @@ pub(super) fn explain(instance: &Instance, proof: Proof) -> Result<Infeasibility
 pub fn nearest(instance: &Instance, analysis: &Analysis) -> Result<Option<Nearest>, PlanError> {
     let (layout, witness) = if let Some(shortage) = &analysis.least_shortage {
         (Some(shortage.layout.clone()), None)
-    } else if let Some(correction) = analysis.corrections.first() {
-        let Correction { dropped, witness } = correction;
-        let best = best_layout(&without(instance, *dropped, witness))?;
-        (best.map(|best| best.layout), Some(*witness))
+    } else if let Some(correction) = smallest(&analysis.corrections) {
+        let layout = layout_without(instance, correction)?;
+        (layout, Some(correction.witness))
     } else {
         (None, None)
     };
@@ -166,6 +208,31 @@ pub fn nearest(instance: &Instance, analysis: &Analysis) -> Result<Option<Neares
         evaluated,
         violations,
     }))
+}
+
+/// The first of the corrections with fewest requirements, rather one on the job's GPUs.
+fn smallest(corrections: &[Correction]) -> Option<&Correction> {
+    let gpus = Requirement::Rule(Rule::GpuCount);
+    corrections
+        .iter()
+        .min_by_key(|it| (it.dropped.len(), it.dropped.contains(gpus)))
+}
+
+/// The best layout without what a correction drops; where that is memory, the one that misses it
+/// by the least.
+fn layout_without(
+    instance: &Instance,
+    correction: &Correction,
+) -> Result<Option<Layout>, PlanError> {
+    let memory = Requirement::Rule(Rule::MemoryCapacity);
+    let Correction { dropped, witness } = correction;
+    if dropped.contains(memory) {
+        let relaxed = without(instance, dropped.without(memory), witness);
+        let least = Walk::new(&without_layer_rows(&relaxed), Formulation::Staged).least_shortfall();
+        return Ok(least.map(|least| least.layout));
+    }
+    let best = best_layout(&without(instance, *dropped, witness))?;
+    Ok(best.map(|best| best.layout))
 }
 
 /// The recompute mode of most layers.

@@ -34,8 +34,19 @@ pub(crate) fn blocks(
     if let Some(nearest) = &infeasibility.nearest {
         blocks.extend(nearest_blocks(nearest, style));
     }
-    let why = "What would repair it, with amounts:";
-    blocks.push(format!("{why}\n{}", next_command(style, "explain", "")));
+    let goals: Vec<&str> = infeasibility
+        .clashing_rules
+        .iter()
+        .filter_map(|rule| remedy(rule))
+        .collect();
+    if goals.is_empty() {
+        blocks.push(format!(
+            "What would repair it, with amounts:\n{}",
+            next_command(style, "explain", "")
+        ));
+    } else {
+        blocks.push(format!("Try: {}.", goals.join("; ")));
+    }
     blocks
 }
 
@@ -47,6 +58,15 @@ fn nearest_blocks(nearest: &Nearest, style: &Style) -> Vec<String> {
         blocks.push(with_heading(style, &memory));
     }
     blocks
+}
+
+/// What helps where a demand on time or utilisation is missed.
+fn remedy(demand: &str) -> Option<&'static str> {
+    match demand {
+        "deadline" => Some("a later deadline, or more GPUs"),
+        "at_least_mfu" => Some("a lower utilisation, or another number of GPUs"),
+        _ => None,
+    }
 }
 
 /// Most broken rules that are told of a layout.

@@ -33,6 +33,16 @@ pub fn candidate_line(candidate: &Candidate) -> String {
     parts.join(", ")
 }
 
+/// The degrees and the micro-batch in one line: `TP 2, PP 16, DP 4, micro-batch 1`.
+#[must_use]
+pub fn degrees(cell: &Cell) -> String {
+    let degrees = features(cell).into_iter().take(7);
+    let parts: Vec<String> = degrees
+        .filter(|part| !NEUTRAL.contains(&part.as_str()))
+        .collect();
+    parts.join(", ")
+}
+
 /// What of `other` differs from `choice`, in the words of [`line()`].
 #[must_use]
 pub fn difference(choice: &Layout, other: &Layout) -> String {
@@ -117,19 +127,21 @@ fn even(layout: &Layout) -> bool {
         .all(|pair| pair[0].layers == pair[1].layers)
 }
 
+/// Features that go without saying.
+const NEUTRAL: [&str; 6] = [
+    "CP 1",
+    "EP 1",
+    "1 virtual stage",
+    "no sequence parallelism",
+    "1f1b",
+    "unfused RMSNorm",
+];
+
 /// The features that are not at their neutral value.
 fn cell_parts(cell: &Cell) -> Vec<String> {
-    let neutral = [
-        "CP 1",
-        "EP 1",
-        "1 virtual stage",
-        "no sequence parallelism",
-        "1f1b",
-        "unfused RMSNorm",
-    ];
     features(cell)
         .into_iter()
-        .filter(|feature| !neutral.contains(&feature.as_str()))
+        .filter(|feature| !NEUTRAL.contains(&feature.as_str()))
         .collect()
 }
 

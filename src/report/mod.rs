@@ -2,10 +2,12 @@
 //!
 //! Every function returns a `String`; only the binary prints.
 
+pub mod backtest;
 pub mod batch;
 pub mod catalog;
 pub mod comparison;
 mod components;
+pub mod counts;
 pub mod evaluation;
 pub mod explanation;
 #[cfg(test)]
@@ -14,6 +16,7 @@ mod infeasible;
 pub mod json;
 pub mod layout_text;
 mod number;
+pub mod scatter;
 mod style;
 pub mod table;
 mod trust;

@@ -34,6 +34,7 @@ pub fn solution(instance: &Instance, outcome: &Outcome, style: &Style) -> String
         let calibration = &instance.job.cluster.calibration;
         let sentence = trust::sentence(calibration, plan.choice.prediction.mfu);
         notes.push(wrap(&format!("Trust: {sentence}."), 2));
+        notes.push(trust::convention(&instance.job.workload));
     }
     blocks.push(notes.join("\n"));
     blocks.extend(warnings(instance, style));
@@ -193,12 +194,25 @@ fn alternatives(plan: &Plan) -> String {
             } else {
                 format!("{} ({change:+.1})", gib(peak))
             },
-            risk(prediction.oom_probability),
+            risk_and_distance(
+                choice.prediction.oom_probability,
+                prediction.oom_probability,
+            ),
         ]);
     }
     let mut table = bare(table.build());
     table.modify(Columns::new(1..), Alignment::right());
     render(table)
+}
+
+/// A risk, and by how many points it differs from the chosen layout's where that shows.
+fn risk_and_distance(choice: f64, other: f64) -> String {
+    let points = (other - choice) * 100.0;
+    if points.abs() < 0.5 {
+        risk(other)
+    } else {
+        format!("{} ({points:+.0})", risk(other))
+    }
 }
 
 fn safer_note(plan: &Plan) -> Option<String> {

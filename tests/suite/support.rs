@@ -35,6 +35,21 @@ pub(crate) fn instances() -> impl Iterator<Item = Instance> {
 /// Small random jobs: a few layers to a few dozen, 1 to 64 GPUs, tight to ample memory, every
 /// axis open in small spaces.
 pub(crate) fn random_instance() -> impl Strategy<Value = Instance> {
+    random_text().prop_map(|text| parse(&text, &[]))
+}
+
+/// The instance of a text with some of its keys set.
+pub(crate) fn parse(text: &str, sets: &[String]) -> Instance {
+    let mut overrides = Overrides::none();
+    for assignment in sets {
+        overrides.set(assignment);
+    }
+    instance::from_text("random", text, Path::new(""), &overrides)
+        .unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+/// The texts of [`random_instance`].
+pub(crate) fn random_text() -> impl Strategy<Value = String> {
     let network = (1_u32..40, 0_usize..4, 1_u32..5, 0_usize..3);
     let machine = (0_u32..7, 0_usize..3, 4_u32..100, 0_usize..3);
     let workload = (0_usize..3, 0_usize..5, 0.02..0.6_f64);
@@ -51,16 +66,16 @@ fn text(
     (sequence, batch, risk): (usize, usize, f64),
     framework: usize,
     interleave: bool,
-) -> Instance {
+) -> String {
     let heads = [8, 12, 20, 52][heads];
     let hidden = heads * 64 * width;
     let framework = [
         "aleph-alpha-scaling",
         "megatron-lm",
         "nanotron",
-        "deepspeed",
+        "unrestricted",
     ][framework];
-    let text = format!(
+    format!(
         r#"
 [model]
 layers = {layers}
@@ -94,9 +109,19 @@ sharding = ["zero-1", "zero-3"]
         1 << exponent,
         [4, 8, 2][node],
         [1024, 2048, 8192][sequence],
-        [1, 8, 24, 64, 512][batch],
+        [1, 8, 24, 512, 65_536][batch],
         if interleave { "[1, 2]" } else { "1" },
+    )
+}
+
+/// Compares text with the snapshot of this name.
+pub(crate) fn snapshot(name: &str, text: &str) {
+    insta::with_settings!(
+        {
+            snapshot_path => project("snapshots"),
+            prepend_module_to_snapshot => false,
+            omit_expression => true,
+        },
+        { insta::assert_snapshot!(name, text) }
     );
-    instance::from_text("random", &text, Path::new(""), &Overrides::none())
-        .unwrap_or_else(|error| panic!("{error}\n{text}"))
 }

@@ -3,31 +3,10 @@
 use crate::axis::{Axis, Candidate};
 use crate::framework::CheckpointRule;
 use crate::instance::Instance;
-use crate::job::Job;
-use crate::layout_space::LayoutSpace;
 use crate::rule::Rule;
 
 use super::requirement::{Requirement, RequirementSet};
-use super::universe::{
-    context_parallel_degrees, listed_axes, tensor_parallel_degrees, unlisted_values,
-};
-
-/// The instance with another job: listed values stay, axes that are not listed try everything that
-/// is legal for the new job.
-#[must_use]
-pub fn with_job(instance: &Instance, job: Job) -> Instance {
-    let mut space = LayoutSpace::everything_legal(&job);
-    for axis in listed_axes(instance) {
-        space.restrict(axis, instance.space.values(axis).to_vec());
-    }
-    space.forbidden.clone_from(&instance.space.forbidden);
-    space.relaxed = instance.space.relaxed;
-    Instance {
-        job,
-        space,
-        ..instance.clone()
-    }
-}
+use super::universe::{context_parallel_degrees, tensor_parallel_degrees, unlisted_values};
 
 /// The instance without some of its requirements. Without `gpu_count` the job has as many GPUs as
 /// the degrees of `witness` multiply to.
@@ -40,32 +19,30 @@ pub fn without(instance: &Instance, dropped: RequirementSet, witness: &Candidate
     if dropped.contains(Requirement::CheckpointRule) {
         job.framework.checkpoint_rule = CheckpointRule::Free;
     }
-    let listed = listed_axes(instance);
-    let mut relaxed = with_job(instance, job);
+    let mut relaxed = instance.with_job(job);
     for axis in Axis::ALL {
-        if dropped.contains(Requirement::Listed(axis)) {
-            let values = unlisted_values(&relaxed, axis);
+        let is_dropped = dropped.contains(Requirement::Listed(axis));
+        let mut values = if is_dropped {
+            unlisted_values(&relaxed, axis)
+        } else {
+            relaxed.space.values(axis).to_vec()
+        };
+        if is_dropped || !instance.space.listed().contains(axis) {
+            values.extend(beyond_rules(&relaxed, dropped, axis));
+        }
+        if values != relaxed.space.values(axis) {
             relaxed.space.restrict(axis, values);
         }
-    }
-    let tensor = [
-        Rule::HeadsDivisible,
-        Rule::KeyValueHeadsDivisible,
-        Rule::TensorParallelWithinNode,
-    ];
-    let drops = |rule: Rule| dropped.contains(Requirement::Rule(rule));
-    if tensor.into_iter().any(drops) && !listed.contains(&Axis::TensorParallel) {
-        let values = tensor_parallel_degrees(&relaxed);
-        relaxed.space.restrict(Axis::TensorParallel, values);
-    }
-    if drops(Rule::SequenceDivisible) && !listed.contains(&Axis::ContextParallel) {
-        let values = context_parallel_degrees(&relaxed);
-        relaxed.space.restrict(Axis::ContextParallel, values);
     }
     let mut position = 0..;
     relaxed.space.forbidden.retain(|_| {
         let index = position.next().unwrap_or(usize::MAX);
         !dropped.contains(Requirement::Forbidden(index))
+    });
+    let mut position = 0..;
+    relaxed.space.constraints.retain(|_| {
+        let index = position.next().unwrap_or(usize::MAX);
+        !dropped.contains(Requirement::Constraint(index))
     });
     for requirement in dropped.iter() {
         if let Requirement::Rule(rule) = requirement
@@ -74,5 +51,34 @@ pub fn without(instance: &Instance, dropped: RequirementSet, witness: &Candidate
             relaxed.space.relaxed.insert_if(rule, true);
         }
     }
+    if heads_are_alike(instance) && dropped.contains(Requirement::Rule(Rule::HeadsDivisible)) {
+        let relaxed = &mut relaxed.space.relaxed;
+        relaxed.insert_if(Rule::KeyValueHeadsDivisible, true);
+    }
     relaxed
+}
+
+/// Whether every head has a key and a value of its own: then the rules on heads are one.
+pub(super) const fn heads_are_alike(instance: &Instance) -> bool {
+    let network = &instance.job.transformer;
+    network.heads == network.key_value_heads
+}
+
+/// Values of an axis that dropped rules make possible.
+fn beyond_rules(instance: &Instance, dropped: RequirementSet, axis: Axis) -> Vec<u32> {
+    let drops = |rule: Rule| dropped.contains(Requirement::Rule(rule));
+    let of_tensor_parallel = [
+        Rule::HeadsDivisible,
+        Rule::KeyValueHeadsDivisible,
+        Rule::TensorParallelWithinNode,
+    ];
+    match axis {
+        Axis::TensorParallel if of_tensor_parallel.into_iter().any(drops) => {
+            tensor_parallel_degrees(instance)
+        }
+        Axis::ContextParallel if drops(Rule::SequenceDivisible) => {
+            context_parallel_degrees(instance)
+        }
+        _ => Vec::new(),
+    }
 }

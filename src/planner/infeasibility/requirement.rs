@@ -12,14 +12,19 @@ pub enum Requirement {
     Listed(Axis),
     /// A combination that the instance forbids, by its position.
     Forbidden(usize),
+    /// A row of the user's own, by its position.
+    Constraint(usize),
     /// Only such layers are checkpointed as the framework can.
     CheckpointRule,
-    /// A rule. [`Rule::AllowedValues`] and [`Rule::Forbidden`] are told apart by the variants above.
+    /// A rule. [`Rule::AllowedValues`], [`Rule::Forbidden`] and [`Rule::Constraint`] are told apart
+    /// by the variants above.
     Rule(Rule),
 }
 
 /// First bit of [`Requirement::Forbidden`].
 const FORBIDDEN: usize = Axis::COUNT;
+/// First bit of [`Requirement::Constraint`].
+const CONSTRAINT: usize = FORBIDDEN + 17;
 /// Bit of [`Requirement::CheckpointRule`].
 const CHECKPOINT_RULE: usize = RULES - 1;
 /// First bit of [`Requirement::Rule`].
@@ -31,13 +36,15 @@ impl Requirement {
         (0..64).map(Self::from_bit)
     }
 
-    /// Position in a set. The combinations that an instance forbids beyond those that have a bit
-    /// share the last one.
+    /// Position in a set. Forbidden combinations and rows beyond those that have a bit share the
+    /// last one of their kind.
     const fn bit(self) -> usize {
         match self {
             Self::Listed(axis) => axis as usize,
-            Self::Forbidden(index) if index < CHECKPOINT_RULE - FORBIDDEN => FORBIDDEN + index,
-            Self::Forbidden(_) => CHECKPOINT_RULE - 1,
+            Self::Forbidden(index) if index < CONSTRAINT - FORBIDDEN => FORBIDDEN + index,
+            Self::Forbidden(_) => CONSTRAINT - 1,
+            Self::Constraint(index) if index < CHECKPOINT_RULE - CONSTRAINT => CONSTRAINT + index,
+            Self::Constraint(_) => CHECKPOINT_RULE - 1,
             Self::CheckpointRule => CHECKPOINT_RULE,
             Self::Rule(rule) => RULES + rule as usize,
         }
@@ -47,7 +54,8 @@ impl Requirement {
     fn from_bit(bit: usize) -> Self {
         match bit {
             bit if bit < FORBIDDEN => Self::Listed(Axis::ALL[bit]),
-            bit if bit < CHECKPOINT_RULE => Self::Forbidden(bit - FORBIDDEN),
+            bit if bit < CONSTRAINT => Self::Forbidden(bit - FORBIDDEN),
+            bit if bit < CHECKPOINT_RULE => Self::Constraint(bit - CONSTRAINT),
             CHECKPOINT_RULE => Self::CheckpointRule,
             bit => Self::Rule(Rule::ALL[bit - RULES]),
         }
@@ -60,6 +68,7 @@ impl fmt::Display for Requirement {
         match self {
             Self::Listed(axis) => write!(f, "search.{axis}"),
             Self::Forbidden(index) => write!(f, "{}({index})", Rule::Forbidden),
+            Self::Constraint(index) => write!(f, "{}({index})", Rule::Constraint),
             Self::CheckpointRule => f.pad("framework.checkpointing"),
             Self::Rule(rule) => f.pad(rule.as_str()),
         }
@@ -134,7 +143,7 @@ impl RequirementSet {
         self.0.count_ones()
     }
 
-    /// The requirements, in order: listed values, forbidden combinations, framework, rules.
+    /// The requirements, in order: listed values, forbidden combinations, rows, framework, rules.
     pub fn iter(self) -> impl Iterator<Item = Requirement> {
         Requirement::all().filter(move |&requirement| self.contains(requirement))
     }
@@ -162,8 +171,11 @@ mod tests {
     }
 
     #[test]
-    fn many_forbidden_combinations_share_a_position() {
+    fn many_of_a_kind_share_a_position() {
         let many = Requirement::Forbidden(1_000_000);
+        assert_eq!(many.bit(), CONSTRAINT - 1);
+        let rows = Requirement::Constraint(1_000_000);
+        assert_eq!(rows.bit(), CHECKPOINT_RULE - 1);
         let set = RequirementSet::EMPTY.with(many);
         assert!(set.contains(many));
         assert_eq!(set.len(), 1);

@@ -12,7 +12,7 @@ use crate::plan::Formulation;
 use crate::planner::candidates;
 use crate::planner::cost_table::{CostTable, Entry};
 use crate::planner::quantise::{self, CellUnits, Quantum};
-use crate::planner::staged_cells::{Variant, choices, variants};
+use crate::planner::staged_cells::{Choice, Variant, choices, variants};
 use crate::quantity::Seconds;
 use crate::rule::{Rule, RuleSet};
 
@@ -69,7 +69,7 @@ impl Room {
         Self {
             freedoms: freedoms.collect(),
             formulation,
-            quantum: Quantum::for_step_time(Seconds::new(1.0)),
+            quantum: Quantum::for_times(Seconds::new(1.0), Seconds::new(1.0)),
             layers: i64::from(instance.job.transformer.layers),
         }
     }
@@ -111,7 +111,7 @@ impl Room {
         let of_cell = self.variants(freedom, cell, units, flags, capacity);
         of_cell
             .iter()
-            .any(|variant| fits(&variant.cell, self.layers))
+            .any(|(_, variant)| fits(&variant.cell, self.layers))
     }
 
     /// Whether a cell may fit, whatever the framework's rules: no layout of the cell fits if not.
@@ -120,7 +120,7 @@ impl Room {
         let of_cell = self.variants(freest, cell, &self.units(cell), flags, capacity);
         of_cell
             .iter()
-            .any(|variant| fits(&variant.cell, self.layers))
+            .any(|(_, variant)| fits(&variant.cell, self.layers))
     }
 
     /// The least that the cell misses with these flags by the framework's own rules; `None` if it
@@ -150,8 +150,8 @@ impl Room {
         };
         let least = of_cell
             .into_iter()
-            .map(|variant| (amount(&variant), variant));
-        let (amount, mut variant) = least.min_by_key(|&(amount, _)| amount)?;
+            .map(|(choice, variant)| (amount(&variant), choice, variant));
+        let (amount, choice, mut variant) = least.min_by_key(|&(amount, ..)| amount)?;
         if amount == 0 || amount == i64::MAX {
             return None;
         }
@@ -159,7 +159,7 @@ impl Room {
         let plan = cell_optimum(&variant.cell, 0, self.layers)?;
         Some(Shortfall {
             amount,
-            layout: variant.layout(cell, &plan),
+            layout: variant.layout(&choice, &plan),
         })
     }
 
@@ -194,7 +194,7 @@ impl Room {
         units: &CellUnits,
         flags: &[Checkpointing],
         capacity: i64,
-    ) -> Vec<Variant> {
+    ) -> Vec<(Choice, Variant)> {
         let entries = flags.iter().map(|&checkpointing| Entry {
             candidate: Candidate {
                 cell: *cell,
@@ -215,7 +215,10 @@ impl Room {
         let choices = choices(&table);
         choices
             .iter()
-            .flat_map(|choice| variants(&table, choice))
+            .flat_map(|choice| {
+                let ways = variants(&table, choice).into_iter();
+                ways.map(|variant| (choice.clone(), variant))
+            })
             .collect()
     }
 }

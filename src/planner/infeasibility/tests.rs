@@ -36,7 +36,7 @@ fn check(sets: &[&str], expected: &[&[&str]]) {
 #[test]
 fn a_feasible_instance_has_no_clash() {
     check(&[], &[]);
-    assert!(has_layout(&instance(&[])));
+    assert!(may_have_layout(&instance(&[])));
 }
 
 #[test]

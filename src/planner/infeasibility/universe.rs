@@ -2,7 +2,7 @@
 
 use crate::axis::Axis;
 use crate::instance::Instance;
-use crate::layout::{RmsNormKernel, Schedule};
+use crate::layout::{Checkpointing, RmsNormKernel, Schedule};
 use crate::layout_space::LayoutSpace;
 
 /// Values to try on every axis: those that the instance lists, everything legal, and what some rule
@@ -22,24 +22,18 @@ const LARGEST_CONTEXT_PARALLEL: u32 = 16;
 /// Most replicas tried.
 const MOST_REPLICAS: u64 = 1 << 16;
 
-/// The axes whose values the instance lists: those where not everything legal may be tried.
-#[must_use]
-pub fn listed_axes(instance: &Instance) -> Vec<Axis> {
-    let legal = LayoutSpace::everything_legal(&instance.job);
-    Axis::ALL
-        .into_iter()
-        .filter(|&axis| instance.space.values(axis) != legal.values(axis))
-        .collect()
-}
-
-/// The values of an axis without the instance's list: everything legal, and for the `RMSNorm` kernel
-/// both. Listed values stay.
+/// The values of an axis without the instance's list: everything legal, both `RMSNorm` kernels, every
+/// mode of checkpointing. Listed values stay.
 #[must_use]
 pub fn unlisted_values(instance: &Instance, axis: Axis) -> Vec<u32> {
     let legal = LayoutSpace::everything_legal(&instance.job);
     let mut values = legal.values(axis).to_vec();
-    if axis == Axis::RmsNormKernel {
-        values.push(RmsNormKernel::Unfused as u32);
+    match axis {
+        Axis::RmsNormKernel => {
+            values.extend(RmsNormKernel::ALL.iter().map(|&kernel| kernel as u32));
+        }
+        Axis::Checkpointing => values.push(Checkpointing::AttentionCore as u32),
+        _ => {}
     }
     values.extend(instance.space.values(axis));
     values.sort_unstable();
@@ -67,8 +61,8 @@ pub fn context_parallel_degrees(instance: &Instance) -> Vec<u32> {
 impl Universe {
     /// The values for an instance.
     pub(super) fn new(instance: &Instance) -> Self {
-        let listed = listed_axes(instance);
-        let limited = Axis::ALL.map(|axis| listed.contains(&axis) || axis == Axis::RmsNormKernel);
+        let listed = instance.space.listed();
+        let limited = Axis::ALL.map(|axis| listed.contains(axis) || axis == Axis::RmsNormKernel);
         let values = Axis::ALL.map(|axis| {
             let mut values = instance.space.values(axis).to_vec();
             let mut further = further_values(instance, axis);

@@ -10,7 +10,7 @@ use crate::axis::Assignment;
 use crate::explain::Explanation;
 use crate::explain::binding::{Binding, Effect};
 use crate::explain::change::Change;
-use crate::explain::reasons::{Clash, Reasons};
+use crate::explain::reasons::{Clash, Reason, Reasons};
 use crate::explain::repairs::Repair;
 use crate::explain::why_not::{Verdict, WhyNot};
 use crate::instance::Instance;
@@ -138,6 +138,8 @@ struct EffectDocument {
 struct ReasonDocument {
     /// The rule's name, or the key of what is listed.
     requirement: String,
+    /// Whether the instance has a layout without this requirement alone.
+    enough: bool,
     /// What it demands, with amounts.
     message: String,
 }
@@ -204,13 +206,19 @@ impl ExplanationDocument {
 }
 
 fn clash(clash: &Clash) -> Vec<ReasonDocument> {
-    let reasons = clash.reasons.iter();
-    reasons
-        .map(|reason| ReasonDocument {
-            requirement: reason.requirement.to_string(),
-            message: reason.message.clone(),
-        })
-        .collect()
+    let documents = |reasons: &[Reason], enough: bool| -> Vec<ReasonDocument> {
+        let reasons = reasons.iter();
+        reasons
+            .map(|reason| ReasonDocument {
+                requirement: reason.requirement.to_string(),
+                enough,
+                message: reason.message.clone(),
+            })
+            .collect()
+    };
+    let mut all = documents(&clash.each_enough, true);
+    all.extend(documents(&clash.besides, false));
+    all
 }
 
 fn repair(repair: &Repair, batch: u64) -> RepairDocument {

@@ -8,6 +8,7 @@ mod comparison;
 mod explanation;
 mod job;
 mod layout;
+mod objective;
 mod prediction;
 mod proof;
 mod reading;
@@ -16,12 +17,15 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::Serialize;
 
+use crate::cost_model::prediction::Prediction;
 use crate::instance::Instance;
-use crate::plan::{Evaluated, Infeasibility, Nearest, Outcome, Violation};
+use crate::plan::{Evaluated, Infeasibility, Nearest, Outcome, Plan, Violation};
+use crate::planner::objective::{Answer, Goal};
 pub use comparison::{COMPARISON, comparison, comparison_schema};
 pub use explanation::{EXPLANATION, explanation, explanation_schema, why_not};
 use job::{JobDocument, Trust};
 use layout::{CandidateDocument, LayoutDocument};
+use objective::ObjectiveDocument;
 use prediction::PredictionDocument;
 use proof::{ProofDocument, ViolationDocument};
 pub use reading::side;
@@ -34,7 +38,18 @@ pub const EVALUATION: &str = "parlayout/evaluation/v1";
 /// The answer to an instance as a document of the format [`SOLUTION`], on several lines.
 #[must_use]
 pub fn solution(instance: &Instance, outcome: &Outcome) -> String {
-    write(&SolutionDocument::new(instance, outcome))
+    write(&SolutionDocument::new(instance, outcome, None))
+}
+
+/// The answer over several numbers of GPUs as a document of the format [`SOLUTION`].
+#[must_use]
+pub fn solution_for(goal: &Goal, answer: &Answer) -> String {
+    let objective = ObjectiveDocument::new(goal, answer);
+    write(&SolutionDocument::new(
+        &answer.instance,
+        &answer.outcome,
+        Some(objective),
+    ))
 }
 
 /// The evaluation of one layout as a document of the format [`EVALUATION`], on several lines.
@@ -85,10 +100,12 @@ struct SolutionDocument {
     /// What the cost model says of the chosen layout; null where there is none.
     prediction: Option<PredictionDocument>,
     /// The next-best layouts, best first.
-    alternatives: Vec<EvaluatedDocument>,
+    alternatives: Vec<NeighbourDocument>,
     /// The best layout with less than half the risk of running out of memory; null where the
     /// chosen one's risk is not worth mentioning.
-    safer: Option<EvaluatedDocument>,
+    safer: Option<NeighbourDocument>,
+    /// What was to be best, where that is more than the fastest layout; else null.
+    objective: Option<ObjectiveDocument>,
     /// Why there is no layout; null unless the status is `infeasible`.
     infeasibility: Option<InfeasibilityDocument>,
     /// The extent of the search and what it proves.
@@ -130,6 +147,22 @@ struct EvaluatedDocument {
     prediction: PredictionDocument,
 }
 
+/// A layout with its prediction, and how far it is from the chosen one.
+#[derive(Debug, Serialize, JsonSchema)]
+struct NeighbourDocument {
+    /// The layout and its prediction.
+    #[serde(flatten)]
+    evaluated: EvaluatedDocument,
+    /// Its MFU less the chosen layout's.
+    mfu_distance: f64,
+    /// Its step time less the chosen layout's, in seconds.
+    step_time_distance_s: f64,
+    /// Its peak memory less the chosen layout's, in GiB.
+    peak_distance_gib: f64,
+    /// Its probability of running out of memory less the chosen layout's.
+    oom_probability_distance: f64,
+}
+
 /// Why no layout is possible.
 #[derive(Debug, Serialize, JsonSchema)]
 struct InfeasibilityDocument {
@@ -153,9 +186,15 @@ struct NearestDocument {
 }
 
 impl SolutionDocument {
-    fn new(instance: &Instance, outcome: &Outcome) -> Self {
+    fn new(instance: &Instance, outcome: &Outcome, objective: Option<ObjectiveDocument>) -> Self {
         let global_batch = instance.job.workload.global_batch;
         let evaluated = |evaluated: &Evaluated| EvaluatedDocument::new(evaluated, global_batch);
+        let alternatives = |plan: &Plan| {
+            let others = plan.alternatives.iter();
+            others
+                .map(|other| NeighbourDocument::new(&plan.choice, other, global_batch))
+                .collect()
+        };
         let plan = outcome.plan();
         let choice = plan.map(|plan| evaluated(&plan.choice));
         let (layout, prediction) = match choice {
@@ -169,10 +208,12 @@ impl SolutionDocument {
             status: outcome.status(),
             layout,
             prediction,
-            alternatives: plan
-                .map(|plan| plan.alternatives.iter().map(evaluated).collect())
-                .unwrap_or_default(),
-            safer: plan.and_then(|plan| plan.safer.as_ref()).map(evaluated),
+            alternatives: plan.map(alternatives).unwrap_or_default(),
+            safer: plan.and_then(|plan| {
+                let safer = plan.safer.as_ref()?;
+                Some(NeighbourDocument::new(&plan.choice, safer, global_batch))
+            }),
+            objective,
             infeasibility: match outcome {
                 Outcome::Infeasible(infeasibility) => {
                     Some(InfeasibilityDocument::new(infeasibility, global_batch))
@@ -191,6 +232,23 @@ impl EvaluatedDocument {
         Self {
             layout: LayoutDocument::new(&evaluated.layout, global_batch),
             prediction: PredictionDocument::new(&evaluated.prediction),
+        }
+    }
+}
+
+impl NeighbourDocument {
+    fn new(choice: &Evaluated, other: &Evaluated, global_batch: u64) -> Self {
+        let (ours, theirs) = (&choice.prediction, &other.prediction);
+        // Between numbers as the document shows them, so that what looks equal is.
+        let distance =
+            |of: fn(&Prediction) -> f64| rounded(rounded(of(theirs)) - rounded(of(ours)));
+        let risk = |prediction: &Prediction| rounded_probability(prediction.oom_probability);
+        Self {
+            evaluated: EvaluatedDocument::new(other, global_batch),
+            mfu_distance: distance(|prediction| prediction.mfu.value()),
+            step_time_distance_s: distance(|prediction| prediction.step_time.value()),
+            peak_distance_gib: distance(|prediction| prediction.memory.peak().gib()),
+            oom_probability_distance: rounded_probability(risk(theirs) - risk(ours)),
         }
     }
 }
@@ -232,7 +290,7 @@ pub(crate) fn rounded_probability(probability: f64) -> f64 {
 }
 
 /// A document on several lines, with a final line break.
-fn write(document: &impl Serialize) -> String {
+pub(crate) fn write(document: &impl Serialize) -> String {
     let mut text = serde_json::to_string_pretty(document)
         .expect("documents have string keys and no fallible serialisation");
     text.push('\n');
@@ -240,7 +298,7 @@ fn write(document: &impl Serialize) -> String {
 }
 
 /// The schema of what is written (not of what could be read: every key is always there).
-fn schema_of<Document: JsonSchema>(title: &str) -> String {
+pub(crate) fn schema_of<Document: JsonSchema>(title: &str) -> String {
     let generator = SchemaSettings::draft2020_12()
         .for_serialize()
         .into_generator();
