@@ -24,28 +24,27 @@ pub struct Reasons {
     /// Sets of requirements that no layout satisfies together, the smallest first; they have nothing
     /// in common, so every one of them has to be resolved.
     pub clashes: Vec<Clash>,
-    /// What it takes to resolve them.
-    pub resolution: Resolution,
     /// The layout nearest to being possible.
     pub nearest: Option<Nearest>,
     /// Changes that give the instance a layout, the cheapest first, each solved.
     pub repairs: Vec<Repair>,
 }
 
-/// What it takes to give an instance a layout.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Resolution {
-    /// Dropping any one requirement of the only clash.
-    AnyOne,
-    /// Dropping several requirements.
-    Several,
-}
-
-/// Requirements that no layout satisfies together.
+/// Requirements that no layout satisfies together. Each is needed: the others can be satisfied
+/// without it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Clash {
-    /// The requirements.
-    pub reasons: Vec<Reason>,
+    /// Those without any one of which the instance has a layout.
+    pub each_enough: Vec<Reason>,
+    /// Those that would have to be dropped together with others.
+    pub besides: Vec<Reason>,
+}
+
+impl Clash {
+    /// All its requirements.
+    pub fn reasons(&self) -> impl Iterator<Item = &Reason> {
+        self.each_enough.iter().chain(&self.besides)
+    }
 }
 
 /// A requirement and what it says here.
@@ -64,24 +63,21 @@ pub struct Reason {
 /// When the solver fails, or an answer fails its verification.
 pub fn reasons(instance: &Instance, kept: &[Axis], reread: &Reread) -> Result<Reasons, PlanError> {
     let analysis = analyse(instance, Formulation::Staged)?;
-    let clashes = analysis.clashes.iter().map(|clash| Clash {
-        reasons: clash
-            .iter()
-            .map(|requirement| Reason {
-                requirement,
-                message: message(instance, &analysis, *clash, requirement),
-            })
-            .collect(),
+    let each_enough = analysis.each_enough();
+    let clashes = analysis.clashes.iter().map(|clash| {
+        let reasons = clash.iter().map(|requirement| Reason {
+            requirement,
+            message: message(instance, &analysis, *clash, requirement),
+        });
+        let (each_enough, besides) =
+            reasons.partition(|reason| each_enough.contains(reason.requirement));
+        Clash {
+            each_enough,
+            besides,
+        }
     });
-    let alone = |correction: &Correction| correction.dropped.len() == 1;
-    let resolution = if analysis.corrections.iter().any(alone) {
-        Resolution::AnyOne
-    } else {
-        Resolution::Several
-    };
     Ok(Reasons {
         clashes: clashes.collect(),
-        resolution,
         nearest: nearest(instance, &analysis)?,
         repairs: repairs(instance, &analysis, kept, reread)?,
     })
@@ -197,7 +193,10 @@ fn memory_capacity(instance: &Instance, analysis: &Analysis) -> String {
     let usable = instance.job.cluster.accelerator.usable_memory;
     let limit = admissible(instance);
     let risk = percentage(instance.max_oom_risk);
-    let there_is = format!("an accepted risk of {risk} % leaves {limit} of {usable}");
+    let there_is = format!(
+        "an accepted risk of {risk} % leaves {limit} of {usable} ({:.1} GB)",
+        usable.value() / 1e9
+    );
     match shortage(instance, analysis) {
         Some(shortage) => format!(
             "every layout that keeps the other rules is at least {shortage} short: it needs {} or \

@@ -140,8 +140,8 @@ fn changes(instance: &Instance, correction: &Correction) -> Result<Vec<Vec<Chang
         let Some(best) = best_layout(&varied)? else {
             continue;
         };
-        let switches = switched.iter();
-        let mut changes: Vec<Change> = switches
+        let requirements = switched.iter();
+        let mut changes: Vec<Change> = requirements
             .filter_map(|requirement| switch_change(instance, requirement, &best.layout))
             .collect();
         merge_permits(&mut changes);

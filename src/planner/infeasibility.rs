@@ -6,6 +6,7 @@
 //! has one of every correction, so a smallest clash is a minimum hitting set of the corrections
 //! (Reiter, Artificial Intelligence 32, 1987), found by the program [`hitting_set`].
 
+mod broken;
 mod relaxation;
 mod requirement;
 mod room;
@@ -29,6 +30,7 @@ use crate::instance::Instance;
 use crate::layout::{Checkpointing, Layout, Recompute};
 use crate::plan::{Evaluated, Formulation, Infeasibility, Nearest, Proof};
 use crate::quantity::Bytes;
+use crate::rule::Rule;
 use room::Shortfall;
 use walk::Walk;
 
@@ -39,10 +41,8 @@ use super::{PlanError, PlanOptions, best, constraints, evaluate};
 pub struct Analysis {
     /// Sets of requirements without which there is a layout, the smallest first.
     pub corrections: Vec<Correction>,
-    /// Sets of requirements that no layout satisfies together. If there is only one way out of each
-    /// kind, one set: without any one of its requirements there is a layout. Otherwise disjoint
-    /// sets, the smallest first, each minimal: without any one of its requirements the others can be
-    /// satisfied.
+    /// Sets of requirements that no layout satisfies together, disjoint, the smallest first. Each is
+    /// minimal: without any one of its requirements the others can be satisfied.
     pub clashes: Vec<RequirementSet>,
     /// The layout that keeps everything but memory and misses least.
     pub least_shortage: Option<Shortage>,
@@ -124,15 +124,18 @@ pub fn least_shortage(instance: &Instance) -> Option<Bytes> {
 /// Bytes of the unit of memory.
 const KIB: f64 = 1024.0;
 
-/// Where there are requirements without any one of which there is a layout: these, all of which
-/// clash while everything else holds. Otherwise several clashes have to be resolved: the smallest,
-/// then the smallest that shares nothing with those before, and so on.
-fn clashes(corrections: &[Correction]) -> Result<Vec<RequirementSet>, PlanError> {
-    let alone = corrections.iter().filter(|it| it.dropped.len() == 1);
-    let any_one = alone.fold(RequirementSet::EMPTY, |set, it| set.union(it.dropped));
-    if !any_one.is_empty() {
-        return Ok(vec![any_one]);
+impl Analysis {
+    /// The requirements without any one of which there is a layout, whatever else holds. If there
+    /// are any, they are part of the only clash.
+    #[must_use]
+    pub fn each_enough(&self) -> RequirementSet {
+        let alone = self.corrections.iter().filter(|it| it.dropped.len() == 1);
+        alone.fold(RequirementSet::EMPTY, |set, it| set.union(it.dropped))
     }
+}
+
+/// The smallest clash, then the smallest that shares nothing with those before, and so on.
+fn clashes(corrections: &[Correction]) -> Result<Vec<RequirementSet>, PlanError> {
     let mut open: Vec<u64> = corrections.iter().map(|it| it.dropped.bits()).collect();
     let mut clashes = Vec::new();
     while !open.is_empty() && !open.contains(&0) {
@@ -177,8 +180,8 @@ pub(super) fn explain(instance: &Instance, proof: Proof) -> Result<Infeasibility
     })
 }
 
-/// The layout that misses memory by the least; where choices clash before memory does, the best
-/// without the first correction.
+/// The layout that misses memory by the least; where choices clash before memory does, without what
+/// a smallest correction drops besides.
 ///
 /// # Errors
 ///
@@ -186,11 +189,9 @@ pub(super) fn explain(instance: &Instance, proof: Proof) -> Result<Infeasibility
 pub fn nearest(instance: &Instance, analysis: &Analysis) -> Result<Option<Nearest>, PlanError> {
     let (layout, witness) = if let Some(shortage) = &analysis.least_shortage {
         (Some(shortage.layout.clone()), None)
-    } else if let Some(correction) = analysis.corrections.first() {
-        let Correction { dropped, witness } = correction;
-        let relaxed = without(instance, *dropped, witness);
-        let best = best_layout(&relaxed)?;
-        (best.map(|best| best.layout), Some(*witness))
+    } else if let Some(correction) = smallest(&analysis.corrections) {
+        let layout = layout_without(instance, correction)?;
+        (layout, Some(correction.witness))
     } else {
         (None, None)
     };
@@ -207,6 +208,31 @@ pub fn nearest(instance: &Instance, analysis: &Analysis) -> Result<Option<Neares
         evaluated,
         violations,
     }))
+}
+
+/// The first of the corrections with fewest requirements, rather one on the job's GPUs.
+fn smallest(corrections: &[Correction]) -> Option<&Correction> {
+    let gpus = Requirement::Rule(Rule::GpuCount);
+    corrections
+        .iter()
+        .min_by_key(|it| (it.dropped.len(), it.dropped.contains(gpus)))
+}
+
+/// The best layout without what a correction drops; where that is memory, the one that misses it
+/// by the least.
+fn layout_without(
+    instance: &Instance,
+    correction: &Correction,
+) -> Result<Option<Layout>, PlanError> {
+    let memory = Requirement::Rule(Rule::MemoryCapacity);
+    let Correction { dropped, witness } = correction;
+    if dropped.contains(memory) {
+        let relaxed = without(instance, dropped.without(memory), witness);
+        let least = Walk::new(&without_layer_rows(&relaxed), Formulation::Staged).least_shortfall();
+        return Ok(least.map(|least| least.layout));
+    }
+    let best = best_layout(&without(instance, *dropped, witness))?;
+    Ok(best.map(|best| best.layout))
 }
 
 /// The recompute mode of most layers.

@@ -10,7 +10,7 @@ use crate::axis::{Assignment, Axis};
 use crate::explain::Explanation;
 use crate::explain::binding::{Binding, Effect};
 use crate::explain::change::Change;
-use crate::explain::reasons::{Reasons, Resolution, percentage};
+use crate::explain::reasons::{Reason, Reasons, percentage};
 use crate::explain::repairs::Repair;
 use crate::explain::why_not::{Verdict, WhyNot};
 use crate::instance::Instance;
@@ -108,31 +108,32 @@ fn reasons_blocks(reasons: &Reasons, style: &Style) -> Vec<String> {
 
 fn clashes(reasons: &Reasons) -> String {
     let mut lines = Vec::new();
-    for (position, clash) in reasons.clashes.iter().enumerate() {
-        let heading = heading(position, clash.reasons.len(), reasons.resolution);
+    let mut list = |heading: String, reasons: &[Reason]| {
+        if reasons.is_empty() {
+            return;
+        }
         lines.push(wrap(&heading, 2));
-        for reason in &clash.reasons {
+        for reason in reasons {
             let text = format!("- {}: {}", reason.requirement, reason.message);
             lines.push(wrap(&text, 2));
         }
+    };
+    for (position, clash) in reasons.clashes.iter().enumerate() {
+        let enough = match clash.each_enough.len() {
+            1 => "This rules out every layout; without it there is one:".to_owned(),
+            count => format!("These {count} clash; without any one of them there is a layout:"),
+        };
+        list(enough, &clash.each_enough);
+        let besides = match (clash.each_enough.len(), clash.besides.len(), position) {
+            (0, 1, 0) => "This rules out every layout:".to_owned(),
+            (0, count, 0) => format!("These {count} clash:"),
+            (0, 1, _) => "So does this, apart from that:".to_owned(),
+            (0, count, _) => format!("Apart from that, these {count} clash:"),
+            _ => "They clash with what would not help if dropped alone:".to_owned(),
+        };
+        list(besides, &clash.besides);
     }
     lines.join("\n")
-}
-
-/// What the following requirements have in common.
-fn heading(position: usize, count: usize, resolution: Resolution) -> String {
-    match (position, count, resolution) {
-        (0, 1, Resolution::AnyOne) => {
-            "This rules out every layout; without it there is one:".to_owned()
-        }
-        (0, _, Resolution::AnyOne) => {
-            format!("These {count} clash; without any one of them there is a layout:")
-        }
-        (0, 1, Resolution::Several) => "This rules out every layout:".to_owned(),
-        (0, _, Resolution::Several) => format!("These {count} clash:"),
-        (_, 1, _) => "So does this, apart from that:".to_owned(),
-        _ => format!("Apart from that, these {count} clash:"),
-    }
 }
 
 fn repairs(reasons: &Reasons, style: &Style) -> String {

@@ -19,27 +19,20 @@ pub fn without(instance: &Instance, dropped: RequirementSet, witness: &Candidate
     if dropped.contains(Requirement::CheckpointRule) {
         job.framework.checkpoint_rule = CheckpointRule::Free;
     }
-    let listed = instance.space.listed();
     let mut relaxed = instance.with_job(job);
     for axis in Axis::ALL {
-        if dropped.contains(Requirement::Listed(axis)) {
-            let values = unlisted_values(&relaxed, axis);
+        let is_dropped = dropped.contains(Requirement::Listed(axis));
+        let mut values = if is_dropped {
+            unlisted_values(&relaxed, axis)
+        } else {
+            relaxed.space.values(axis).to_vec()
+        };
+        if is_dropped || !instance.space.listed().contains(axis) {
+            values.extend(beyond_rules(&relaxed, dropped, axis));
+        }
+        if values != relaxed.space.values(axis) {
             relaxed.space.restrict(axis, values);
         }
-    }
-    let tensor = [
-        Rule::HeadsDivisible,
-        Rule::KeyValueHeadsDivisible,
-        Rule::TensorParallelWithinNode,
-    ];
-    let drops = |rule: Rule| dropped.contains(Requirement::Rule(rule));
-    if tensor.into_iter().any(drops) && !listed.contains(Axis::TensorParallel) {
-        let values = tensor_parallel_degrees(&relaxed);
-        relaxed.space.restrict(Axis::TensorParallel, values);
-    }
-    if drops(Rule::SequenceDivisible) && !listed.contains(Axis::ContextParallel) {
-        let values = context_parallel_degrees(&relaxed);
-        relaxed.space.restrict(Axis::ContextParallel, values);
     }
     let mut position = 0..;
     relaxed.space.forbidden.retain(|_| {
@@ -58,5 +51,34 @@ pub fn without(instance: &Instance, dropped: RequirementSet, witness: &Candidate
             relaxed.space.relaxed.insert_if(rule, true);
         }
     }
+    if heads_are_alike(instance) && dropped.contains(Requirement::Rule(Rule::HeadsDivisible)) {
+        let relaxed = &mut relaxed.space.relaxed;
+        relaxed.insert_if(Rule::KeyValueHeadsDivisible, true);
+    }
     relaxed
+}
+
+/// Whether every head has a key and a value of its own: then the rules on heads are one.
+pub(super) const fn heads_are_alike(instance: &Instance) -> bool {
+    let network = &instance.job.transformer;
+    network.heads == network.key_value_heads
+}
+
+/// Values of an axis that dropped rules make possible.
+fn beyond_rules(instance: &Instance, dropped: RequirementSet, axis: Axis) -> Vec<u32> {
+    let drops = |rule: Rule| dropped.contains(Requirement::Rule(rule));
+    let of_tensor_parallel = [
+        Rule::HeadsDivisible,
+        Rule::KeyValueHeadsDivisible,
+        Rule::TensorParallelWithinNode,
+    ];
+    match axis {
+        Axis::TensorParallel if of_tensor_parallel.into_iter().any(drops) => {
+            tensor_parallel_degrees(instance)
+        }
+        Axis::ContextParallel if drops(Rule::SequenceDivisible) => {
+            context_parallel_degrees(instance)
+        }
+        _ => Vec::new(),
+    }
 }

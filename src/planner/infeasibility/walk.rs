@@ -1,17 +1,14 @@
 //! Walks the universe for the smallest sets of requirements whose absence leaves a layout.
 
 use crate::axis::{Axis, Candidate};
-use crate::constraint::Decision;
-use crate::framework::FusedRmsNorm;
 use crate::instance::Instance;
-use crate::layout::{
-    AttentionKernel, Cell, Checkpointing, Layout, RmsNormKernel, Schedule, SequenceParallel,
-};
+use crate::layout::{Cell, Checkpointing};
 use crate::plan::Formulation;
 use crate::planner::candidates;
 use crate::planner::quantise::{CellUnits, UNLIMITED};
-use crate::rule::{Rule, RuleSet};
+use crate::rule::Rule;
 
+use super::broken;
 use super::requirement::{Requirement, RequirementSet};
 use super::room::{Room, Shortfall};
 use super::universe::Universe;
@@ -71,19 +68,13 @@ const ORDER: [Axis; Axis::COUNT - 1] = [
 const DEGREES: usize = 6;
 /// Axes decided when a bound of the memory is computed.
 const BOUNDED: usize = 8;
+/// Most GPUs looked at, as a multiple of those of the job or a node.
+const MOST_TIMES_GPUS: u64 = 256;
 /// Pipelines longer than this are not looked at: no network has so many layers.
 const LONGEST_PIPELINE: u32 = 4096;
 
 /// Broken by what is not looked at further.
 const OUT_OF_QUESTION: RequirementSet = RequirementSet::from_bits(u64::MAX);
-
-/// Rules that are judged with the stages and flags, or told apart by requirements of their own.
-const JUDGED_LAST: [Rule; 4] = [
-    Rule::LayersCoverStages,
-    Rule::RmsNormKernelExcludesCheckpointing,
-    Rule::Forbidden,
-    Rule::Constraint,
-];
 
 impl<'a> Walk<'a> {
     pub(super) fn new(instance: &'a Instance, formulation: Formulation) -> Self {
@@ -192,22 +183,25 @@ impl<'a> Walk<'a> {
             return broken;
         }
         let candidate = Candidate::from_codes(&self.codes);
-        if candidate.cell.pipeline_parallel > LONGEST_PIPELINE {
+        let cluster = &self.instance.job.cluster;
+        let most_gpus = MOST_TIMES_GPUS * u64::from(cluster.gpus.max(cluster.gpus_per_node));
+        if candidate.cell.pipeline_parallel > LONGEST_PIPELINE || candidate.cell.gpus() > most_gpus
+        {
             return OUT_OF_QUESTION;
         }
         let rules = candidates::broken_rules(self.instance, &candidate);
         let own_cut = Room::has_cut(&self.room.freedoms[0], &candidate.cell);
-        let broken = self
-            .with_rules(broken, rules)
-            .union(self.broken_own(&candidate, decided))
+        let is_decided = |axis: Axis| ORDER[..decided].contains(&axis);
+        let broken = broken
+            .union(broken::by_rules(self.instance, rules))
+            .union(broken::by_own_rules(self.instance, &candidate, is_decided))
             .with_if(Requirement::Rule(Rule::LayersCoverStages), !own_cut);
         if decided != BOUNDED || self.is_hopeless(broken) {
             return broken;
         }
-        let flags = self.flags();
-        let fits = self
-            .room
-            .may_fit(&self.leanest(&candidate.cell), &flags, self.capacity);
+        let lean = broken::leanest(&self.universe, &candidate.cell);
+        let flags = broken::flags(&self.universe);
+        let fits = self.room.may_fit(&lean, &flags, self.capacity);
         match self.goal {
             Goal::Corrections(_) => broken.with_if(Requirement::Rule(Rule::MemoryCapacity), !fits),
             // Worse than the best so far.
@@ -216,72 +210,11 @@ impl<'a> Walk<'a> {
         }
     }
 
-    #[expect(clippy::unused_self, reason = "it reads as a step of the chain")]
-    fn with_rules(&self, broken: RequirementSet, rules: RuleSet) -> RequirementSet {
-        rules
-            .iter()
-            .filter(|rule| !JUDGED_LAST.contains(rule))
-            .map(Requirement::Rule)
-            .fold(broken, RequirementSet::with)
-    }
-
-    /// The forbidden combinations and the rows over discrete choices that are broken whatever the
-    /// axes that are still open.
-    fn broken_own(&self, candidate: &Candidate, decided: usize) -> RequirementSet {
-        let is_decided = |axis: Axis| ORDER[..decided].contains(&axis);
-        let space = &self.instance.space;
-        let mut broken = RequirementSet::EMPTY;
-        for (index, assignment) in space.forbidden.iter().enumerate() {
-            let known = assignment.0.iter().all(|&(axis, _)| is_decided(axis));
-            let matches = known && assignment.matches(candidate);
-            broken = broken.with_if(Requirement::Forbidden(index), matches);
-        }
-        let layout = Layout {
-            cell: candidate.cell,
-            stages: Vec::new(),
-        };
-        let batch = self.instance.job.workload.global_batch;
-        for (index, row) in space.constraints.iter().enumerate() {
-            let known = row.terms.iter().all(|term| match term.decision {
-                Decision::Degree(axis) | Decision::Is(axis, _) => is_decided(axis),
-                Decision::MicroBatches => is_decided(Axis::MicroBatch),
-                Decision::Layers(_) | Decision::LayersLast | Decision::CheckpointedLayers => false,
-            });
-            let holds = !known || row.holds(row.left(&layout, batch));
-            broken = broken.with_if(Requirement::Constraint(index), !holds);
-        }
-        broken
-    }
-
-    /// A cell that needs no more memory than any with the same degrees, sharding and micro-batch.
-    fn leanest(&self, cell: &Cell) -> Cell {
-        let has = |axis: Axis, code: u32| self.universe.values(axis).contains(&code);
-        let flash = [AttentionKernel::Flash2, AttentionKernel::Flash1];
-        let kernels = flash.into_iter().chain([AttentionKernel::MegatronFused]);
-        let mut lean = *cell;
-        lean.attention_kernel = kernels
-            .into_iter()
-            .find(|&kernel| has(Axis::AttentionKernel, kernel as u32))
-            .unwrap_or(AttentionKernel::Torch);
-        lean.rmsnorm_kernel = RmsNormKernel::Fused;
-        lean.virtual_stages = 1;
-        lean.schedule = Schedule::OneForwardOneBackward;
-        lean.sequence_parallel = SequenceParallel::On;
-        lean
-    }
-
-    fn flags(&self) -> Vec<Checkpointing> {
-        let codes = self.universe.values(Axis::Checkpointing).iter();
-        codes
-            .map(|&code| Checkpointing::ALL[code as usize])
-            .collect()
-    }
-
     /// Judges stages and memory of a combination under every set of checkpointing flags.
     fn judge(&mut self, broken: RequirementSet) {
         let cell = Candidate::from_codes(&self.codes).cell;
         let mut units: Option<CellUnits> = None;
-        for (of_flags, flags) in self.flag_sets(&cell) {
+        for (of_flags, flags) in broken::flag_sets(self.instance, &self.universe, &cell) {
             let broken = broken.union(of_flags);
             if self.is_hopeless(broken) {
                 continue;
@@ -342,56 +275,6 @@ impl<'a> Walk<'a> {
             self.capacity = least.amount - 1;
             self.goal = Goal::LeastShortfall(Some(least));
         }
-    }
-
-    /// The sets of flags worth a look, with what they break: for each such set all flags that
-    /// break no more.
-    fn flag_sets(&self, cell: &Cell) -> Vec<(RequirementSet, Vec<Checkpointing>)> {
-        let of_flags: Vec<(RequirementSet, Checkpointing)> = self
-            .flags()
-            .into_iter()
-            .map(|flag| (self.broken_by_flag(cell, flag), flag))
-            .collect();
-        let mut sets: Vec<RequirementSet> = (1_u32..1 << of_flags.len())
-            .map(|chosen| {
-                let chosen =
-                    (of_flags.iter().enumerate()).filter(|(index, _)| chosen >> index & 1 == 1);
-                chosen.fold(RequirementSet::EMPTY, |set, (_, of)| set.union(of.0))
-            })
-            .collect();
-        sets.sort_by_key(|set| (set.len(), *set));
-        sets.dedup();
-        sets.into_iter()
-            .map(|set| {
-                let allowed = of_flags.iter().filter(|of| of.0.is_part_of(set));
-                (set, allowed.map(|of| of.1).collect())
-            })
-            .collect()
-    }
-
-    fn broken_by_flag(&self, cell: &Cell, checkpointing: Checkpointing) -> RequirementSet {
-        let candidate = Candidate {
-            cell: *cell,
-            checkpointing,
-        };
-        let axis = Axis::Checkpointing;
-        let listed = !self.universe.is_limited(axis)
-            || self
-                .instance
-                .space
-                .values(axis)
-                .contains(&candidate.code(axis));
-        let excluded = checkpointing != Checkpointing::None
-            && cell.rmsnorm_kernel == RmsNormKernel::Fused
-            && self.instance.job.framework.fused_rmsnorm == FusedRmsNorm::ExcludesCheckpointing;
-        let kernel = Requirement::Rule(Rule::RmsNormKernelExcludesCheckpointing);
-        let forbidden = self.instance.space.forbidden.iter().enumerate();
-        forbidden
-            .filter(|(_, assignment)| assignment.matches(&candidate))
-            .map(|(index, _)| Requirement::Forbidden(index))
-            .fold(RequirementSet::EMPTY, RequirementSet::with)
-            .with_if(Requirement::Listed(axis), !listed)
-            .with_if(kernel, excluded)
     }
 }
 

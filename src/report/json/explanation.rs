@@ -10,7 +10,7 @@ use crate::axis::Assignment;
 use crate::explain::Explanation;
 use crate::explain::binding::{Binding, Effect};
 use crate::explain::change::Change;
-use crate::explain::reasons::{Clash, Reasons, Resolution};
+use crate::explain::reasons::{Clash, Reason, Reasons};
 use crate::explain::repairs::Repair;
 use crate::explain::why_not::{Verdict, WhyNot};
 use crate::instance::Instance;
@@ -100,10 +100,6 @@ struct ExplanationDocument {
     /// Sets of requirements that no layout satisfies together, disjoint and minimal; empty where
     /// there is a layout.
     clashes: Vec<Vec<ReasonDocument>>,
-    /// `any-one`: there is one clash, and without any one of its requirements there is a layout.
-    /// `several`: more than one requirement has to be dropped. Null where there is a layout.
-    #[schemars(extend("enum" = ["any-one", "several", null]))]
-    resolution: Option<&'static str>,
     /// The layout nearest to being possible; null where there is one.
     nearest: Option<NearestDocument>,
     /// Changes that give the instance a layout, the cheapest first, each solved.
@@ -142,6 +138,8 @@ struct EffectDocument {
 struct ReasonDocument {
     /// The rule's name, or the key of what is listed.
     requirement: String,
+    /// Whether the instance has a layout without this requirement alone.
+    enough: bool,
     /// What it demands, with amounts.
     message: String,
 }
@@ -180,7 +178,6 @@ impl ExplanationDocument {
             admissible_memory_gib: None,
             comparison: None,
             clashes: Vec::new(),
-            resolution: None,
             nearest: None,
             repairs: Vec::new(),
         }
@@ -202,10 +199,6 @@ impl ExplanationDocument {
     fn set_reasons(&mut self, instance: &Instance, reasons: &Reasons) {
         let batch = instance.job.workload.global_batch;
         self.clashes = reasons.clashes.iter().map(clash).collect();
-        self.resolution = Some(match reasons.resolution {
-            Resolution::AnyOne => "any-one",
-            Resolution::Several => "several",
-        });
         let nearest = reasons.nearest.as_ref();
         self.nearest = nearest.map(|nearest| nearest_document(nearest, batch));
         self.repairs = reasons.repairs.iter().map(|it| repair(it, batch)).collect();
@@ -213,13 +206,19 @@ impl ExplanationDocument {
 }
 
 fn clash(clash: &Clash) -> Vec<ReasonDocument> {
-    let reasons = clash.reasons.iter();
-    reasons
-        .map(|reason| ReasonDocument {
-            requirement: reason.requirement.to_string(),
-            message: reason.message.clone(),
-        })
-        .collect()
+    let documents = |reasons: &[Reason], enough: bool| -> Vec<ReasonDocument> {
+        let reasons = reasons.iter();
+        reasons
+            .map(|reason| ReasonDocument {
+                requirement: reason.requirement.to_string(),
+                enough,
+                message: reason.message.clone(),
+            })
+            .collect()
+    };
+    let mut all = documents(&clash.each_enough, true);
+    all.extend(documents(&clash.besides, false));
+    all
 }
 
 fn repair(repair: &Repair, batch: u64) -> RepairDocument {
