@@ -133,7 +133,7 @@ pub struct CellCosts {
     pub micro_batches: u64,
     /// Time of one layer and micro-batch.
     pub layer: LayerTime,
-    /// Extra time of a layer and micro-batch under each mode of [`Recompute::ALL`].
+    /// Extra time of a layer and micro-batch under each mode of `Recompute::ALL`.
     pub recompute: [Seconds; 3],
     /// Parameters of one layer on one GPU.
     pub layer_parameters: f64,

@@ -1,8 +1,8 @@
 //! Reads measured runs out of the logs of training frameworks.
 //!
-//! A log tells step times, peak memory and the end of a run ([`log`]); what was run is told by a
+//! A log tells step times, peak memory and the end of a run (`log`); what was run is told by a
 //! launch script, a configuration file, the framework's own dump of its arguments, or the user
-//! ([`facts`]). Both together are a [`Run`], as a row of a file would be.
+//! (`facts`). Both together are a [`Run`], as a row of a file would be.
 //!
 //! [`Run`]: crate::runs::Run
 
