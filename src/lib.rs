@@ -3,6 +3,7 @@
 
 pub mod axis;
 pub mod catalog;
+pub mod certificate;
 pub mod cluster;
 pub mod cost_model;
 pub mod export;
@@ -20,4 +21,5 @@ pub mod report;
 pub mod rule;
 pub mod runs;
 pub mod transformer;
+pub mod verify;
 pub mod workload;

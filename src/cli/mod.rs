@@ -7,6 +7,7 @@ mod export;
 mod instance_arguments;
 mod runs;
 mod solve;
+mod verify;
 
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
@@ -23,6 +24,8 @@ pub(crate) const BAD_INPUT: u8 = 2;
 pub(crate) const INFEASIBLE: u8 = 3;
 /// Exit code: stopped at a limit.
 pub(crate) const STOPPED: u8 = 4;
+/// Exit code: the certificate is rejected.
+pub(crate) const REJECTED: u8 = 5;
 
 const ABOUT: &str = "\
 Finds the fastest parallel layout for training a large language model, proves it optimal, and \
@@ -41,10 +44,11 @@ Start here:
   parlayout catalog                    names of models, clusters and frameworks
 
 Exit codes:
-  0  solved, or the layout obeys every rule
+  0  solved, the layout obeys every rule, or the certificate is accepted
   2  bad input or usage
   3  proven infeasible; in `evaluate`, a rule is broken
   4  stopped at a limit; what was printed is the best known
+  5  `verify`: the certificate is rejected
 `batch` ends with the worst of its files: 2 before 3 before 4.";
 
 #[derive(Debug, Parser)]
@@ -75,6 +79,8 @@ enum Command {
     Batch(batch::BatchArguments),
     /// Predict time and memory of one given layout, or of a file of measured runs.
     Evaluate(evaluate::EvaluateArguments),
+    /// Check the certificate of an answer by computing everything in it anew.
+    Verify(verify::VerifyArguments),
     /// Print the flags of a training framework for the solved layout.
     Export(export::ExportArguments),
     /// List the presets and where their figures come from.
@@ -103,6 +109,7 @@ pub(crate) fn run() -> Result<ExitCode> {
         Command::Solve(arguments) => solve::run(&arguments, colour)?,
         Command::Batch(arguments) => batch::run(&arguments, colour)?,
         Command::Evaluate(arguments) => evaluate::run(&arguments, colour)?,
+        Command::Verify(arguments) => verify::run(&arguments, colour)?,
         Command::Export(arguments) => export::run(&arguments)?,
         Command::Catalog(arguments) => catalog::run(&arguments, colour)?,
         Command::Completions { shell } => {

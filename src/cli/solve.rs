@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use formulations::layout_choice;
+use parlayout::certificate;
 use parlayout::instance::Instance;
 use parlayout::plan::{Formulation, Outcome};
 use parlayout::planner::{self, PlanOptions, Pruning};
@@ -26,6 +27,9 @@ pub(crate) struct SolveArguments {
     /// Also write the program with named rows and columns, as CPLEX LP (.lp) or MPS (.mps).
     #[arg(long, value_name = "FILE")]
     write_model: Option<PathBuf>,
+    /// Also write what proves the answer (docs/certificate.md), for `parlayout verify`.
+    #[arg(long, value_name = "FILE")]
+    certificate: Option<PathBuf>,
 }
 
 /// How to search; shared by the commands that solve.
@@ -94,6 +98,10 @@ pub(crate) fn run(arguments: &SolveArguments, colour: Colour) -> Result<u8> {
         write_model(path, &instance, &options)?;
     }
     let outcome = planner::plan(&instance, &options)?;
+    if let Some(path) = &arguments.certificate {
+        let certificate = certificate::certify(&instance, &outcome)?;
+        write(path, &certificate.to_text())?;
+    }
     let text = match arguments.format {
         Format::Table => table::solution(
             &instance,
@@ -132,5 +140,9 @@ fn write_model(path: &Path, instance: &Instance, options: &PlanOptions) -> Resul
         }
         _ => bail!("`{}` ends neither in .lp nor in .mps", path.display()),
     };
+    write(path, &text)
+}
+
+fn write(path: &Path, text: &str) -> Result<()> {
     std::fs::write(path, text).with_context(|| format!("cannot write `{}`", path.display()))
 }

@@ -12,6 +12,7 @@ use crate::layout::{Cell, Schedule};
 /// stages less one for embedding and head.
 #[must_use]
 pub fn even_partition(partition: Partition, layers: u32, stages: u32) -> Option<Vec<u32>> {
+    let covers = |cut: &Vec<u32>| cut.iter().all(|&count| count > 0);
     let cut = match partition {
         Partition::Equal => equal(layers, stages)?,
         Partition::Even => even(layers, stages),
@@ -19,11 +20,11 @@ pub fn even_partition(partition: Partition, layers: u32, stages: u32) -> Option<
         Partition::FirstAndLast => {
             equal(layers, stages).or_else(|| first_and_last(layers, stages))?
         }
-        Partition::Free => {
-            equal(layers, stages).or_else(|| with_embedding_and_head(layers, stages))?
-        }
+        Partition::Free => equal(layers, stages)
+            .or_else(|| with_embedding_and_head(layers, stages).filter(covers))
+            .unwrap_or_else(|| even(layers, stages)),
     };
-    cut.iter().all(|&count| count > 0).then_some(cut)
+    covers(&cut).then_some(cut)
 }
 
 /// Layers of each stage of an interleaved pipeline with `chunks` model chunks a stage: all chunks
@@ -65,7 +66,7 @@ fn with_embedding_and_head(layers: u32, stages: u32) -> Option<Vec<u32>> {
 }
 
 fn first_and_last(layers: u32, stages: u32) -> Option<Vec<u32>> {
-    let middle = stages.checked_sub(2).filter(|&count| count > 0)?;
+    let middle = stages.checked_sub(2)?;
     let share = (layers + 2).div_ceil(stages);
     (1..=share).rev().find_map(|count| {
         let rest = layers

@@ -36,6 +36,7 @@ mod values;
 pub use error::{InstanceError, Place, Problem, Problems};
 pub use overrides::{Flag, Overrides};
 pub use schema::json_schema;
+pub(crate) use values::Choice;
 
 use document::{Source, SourceKind, Table};
 use file::InstanceFile;

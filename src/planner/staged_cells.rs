@@ -79,6 +79,16 @@ pub fn variants(table: &CostTable, choice: &Choice) -> Vec<Variant> {
         .collect()
 }
 
+/// The variants of the choice of which one needs the least memory on every stage.
+#[must_use]
+pub fn lightest_variants(table: &CostTable, choice: &Choice) -> Vec<Variant> {
+    let rules = recompute_rules(table, choice).into_iter();
+    rules
+        .filter(|rule| !matches!(rule, RecomputeRule::Uniform { .. }))
+        .map(|rule| variant(table, choice, rule, 0))
+        .collect()
+}
+
 /// The objective of a good plan of the choice, if one is found quickly: the near-even cut with the
 /// least recomputation that fits.
 #[must_use]
@@ -102,15 +112,17 @@ pub fn quick_objective(table: &CostTable, choice: &Choice) -> Option<i64> {
     others.into_iter().chain(uniform).filter_map(value).min()
 }
 
-/// The recompute modes that the choice may use, in the order of [`Recompute::ALL`].
+/// The recompute modes that the choice may use, in the order of [`Recompute::ALL`]. A mode that
+/// saves nothing is of use only where every layer has to recompute.
 fn modes(table: &CostTable, choice: &Choice) -> Vec<Recompute> {
     let units = &table.cells[choice.units];
+    let forced = !choice.flags.contains(&Checkpointing::None);
     let permitted = |mode: Recompute| {
         choice
             .flags
             .iter()
             .any(|flag| flag.recompute() == Some(mode))
-            && units.kept[mode as usize] < units.activations
+            && (forced || units.kept[mode as usize] < units.activations)
     };
     Recompute::ALL
         .iter()

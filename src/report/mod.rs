@@ -15,5 +15,6 @@ mod number;
 mod style;
 pub mod table;
 mod trust;
+pub mod verdict;
 
 pub use style::{Colour, Style};

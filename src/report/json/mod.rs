@@ -8,6 +8,7 @@ mod job;
 mod layout;
 mod prediction;
 mod proof;
+mod verdict;
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -15,15 +16,19 @@ use serde::Serialize;
 
 use crate::instance::Instance;
 use crate::plan::{Evaluated, Infeasibility, Outcome, Violation};
+use crate::verify::Verdict;
 use job::{JobDocument, Trust};
 use layout::{CandidateDocument, LayoutDocument};
 use prediction::PredictionDocument;
 use proof::{ProofDocument, ViolationDocument};
+use verdict::VerdictDocument;
 
 /// Name and version of the answer to an instance.
 pub const SOLUTION: &str = "parlayout/solution/v1";
 /// Name and version of the evaluation of one layout.
 pub const EVALUATION: &str = "parlayout/evaluation/v1";
+/// Name and version of the verdict on a certificate.
+pub const VERDICT: &str = "parlayout/verdict/v1";
 
 /// The answer to an instance as a document of the format [`SOLUTION`], on several lines.
 #[must_use]
@@ -45,6 +50,18 @@ pub fn evaluation(instance: &Instance, evaluated: &Evaluated, violations: &[Viol
         trust: Trust::new(&instance.job.cluster.calibration),
         warnings: instance.warnings.clone(),
     })
+}
+
+/// The verdict on a certificate as a document of the format [`VERDICT`], on several lines.
+#[must_use]
+pub fn verdict(verdict: &Verdict) -> String {
+    write(&VerdictDocument::new(verdict))
+}
+
+/// The JSON Schema of [`VERDICT`], shipped as `docs/verdict.schema.json`.
+#[must_use]
+pub fn verdict_schema() -> String {
+    schema_of::<VerdictDocument>(VERDICT)
 }
 
 /// The JSON Schema of [`SOLUTION`], shipped as `docs/solution.schema.json`.

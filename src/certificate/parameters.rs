@@ -1,0 +1,245 @@
+//! The figures and named choices of a job by key: what a certificate says of it.
+//!
+//! Names, sources and what the cost model does not read are not among them.
+
+use crate::framework::{CheckpointRule, FusedRmsNorm, Logits, OptimizerWork, Partition};
+use crate::instance::Choice;
+use crate::job::Job;
+use crate::quantity::{Bytes, BytesPerSecond, FlopsPerSecond, Seconds};
+use crate::transformer::FeedForward;
+use crate::workload::{Optimizer, Precision};
+
+/// A figure of the job.
+pub(crate) struct Parameter {
+    /// The key.
+    pub(crate) key: &'static str,
+    /// What it may be.
+    pub(crate) range: Range,
+    /// The figure, in base units.
+    pub(crate) get: fn(&Job) -> f64,
+    /// Replaces it.
+    pub(crate) set: fn(&mut Job, f64),
+}
+
+/// What a figure may be. The limits are far beyond any job, so that no arithmetic overflows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Range {
+    /// A whole number from 1; always stated.
+    Count(u32),
+    /// Above 0, such as what costs are divided by.
+    Positive,
+    /// At least 0.
+    NotNegative,
+    /// Between -1 and 1.
+    Signed,
+}
+
+impl Range {
+    /// Largest figure.
+    const LARGEST: f64 = 1e24;
+    /// Smallest figure above 0.
+    const SMALLEST: f64 = 1e-24;
+
+    /// Whether `value` lies in the range.
+    pub(crate) fn contains(self, value: f64) -> bool {
+        match self {
+            Self::Count(most) => value.fract() == 0.0 && (1.0..=f64::from(most)).contains(&value),
+            Self::Positive => (Self::SMALLEST..=Self::LARGEST).contains(&value),
+            Self::NotNegative => (0.0..=Self::LARGEST).contains(&value),
+            Self::Signed => (-1.0..=1.0).contains(&value),
+        }
+    }
+
+    /// Whether a statement always depends on the figure.
+    pub(crate) const fn is_count(self) -> bool {
+        matches!(self, Self::Count(_))
+    }
+}
+
+/// A named choice of the job.
+pub(crate) struct Named {
+    /// The key.
+    pub(crate) key: &'static str,
+    /// Whether it changes costs or rules.
+    pub(crate) scope: Scope,
+    /// The names, in order.
+    pub(crate) names: fn() -> Vec<&'static str>,
+    /// Position of the job's name.
+    pub(crate) get: fn(&Job) -> usize,
+    /// Chooses the name at a position.
+    pub(crate) set: fn(&mut Job, usize),
+}
+
+/// What a named choice changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// Coefficients of cells.
+    Costs,
+    /// Which layouts are permitted.
+    Rules,
+}
+
+/// A field that holds a figure.
+trait Figure {
+    fn figure(&self) -> f64;
+    fn replace(&mut self, value: f64);
+}
+
+impl Figure for f64 {
+    fn figure(&self) -> f64 {
+        *self
+    }
+    fn replace(&mut self, value: f64) {
+        *self = value;
+    }
+}
+
+macro_rules! figures {
+    (whole: $($whole:ty),+; quantities: $($quantity:ident),+;) => {
+        $(impl Figure for $whole {
+            fn figure(&self) -> f64 {
+                *self as f64
+            }
+            fn replace(&mut self, value: f64) {
+                *self = value as $whole;
+            }
+        })+
+        $(impl Figure for $quantity {
+            fn figure(&self) -> f64 {
+                self.value()
+            }
+            fn replace(&mut self, value: f64) {
+                *self = $quantity::new(value);
+            }
+        })+
+    };
+}
+
+figures! {
+    whole: u32, u64;
+    quantities: Bytes, BytesPerSecond, FlopsPerSecond, Seconds;
+}
+
+macro_rules! parameters {
+    ($($key:literal $range:expr => $($place:ident).+;)+) => {
+        /// Every figure, in the order of the document.
+        pub(crate) const PARAMETERS: &[Parameter] = &[
+            $(Parameter {
+                key: $key,
+                range: $range,
+                get: |job| job.$($place).+.figure(),
+                set: |job, value| job.$($place).+.replace(value),
+            },)+
+            // Where the GPU has no fp8 units, its peak at fp8 is that at bf16.
+            Parameter {
+                key: "cluster.peak_fp8_flops_per_s",
+                range: Positive,
+                get: |job| {
+                    let accelerator = &job.cluster.accelerator;
+                    accelerator.peak_fp8.unwrap_or(accelerator.peak_bf16).value()
+                },
+                set: |job, value| {
+                    job.cluster.accelerator.peak_fp8 = Some(FlopsPerSecond::new(value));
+                },
+            },
+        ];
+    };
+}
+
+macro_rules! named {
+    ($($key:literal $scope:ident $kind:ident => $($place:ident).+;)+) => {
+        /// Every named choice, in the order of the document.
+        pub(crate) const NAMED: &[Named] = &[
+            $(Named {
+                key: $key,
+                scope: Scope::$scope,
+                names: || $kind::named().into_iter().map(|(name, _)| name).collect(),
+                get: |job| {
+                    let mut variants = $kind::named().into_iter();
+                    variants
+                        .position(|(_, variant)| variant == job.$($place).+)
+                        .unwrap_or(0)
+                },
+                set: |job, index| {
+                    if let Some(&(_, variant)) = $kind::named().get(index) {
+                        job.$($place).+ = variant;
+                    }
+                },
+            },)+
+        ];
+    };
+}
+
+use Range::{Count, NotNegative, Positive, Signed};
+
+parameters! {
+    "transformer.layers" Count(100_000) => transformer.layers;
+    "transformer.hidden" Count(1 << 20) => transformer.hidden;
+    "transformer.heads" Count(1 << 20) => transformer.heads;
+    "transformer.key_value_heads" Count(1 << 20) => transformer.key_value_heads;
+    "transformer.head_width" Count(1 << 22) => transformer.head_width;
+    "transformer.feed_forward_width" Count(1 << 22) => transformer.feed_forward_width;
+    "transformer.vocabulary" Count(1 << 26) => transformer.vocabulary;
+    "workload.sequence_length" Count(1 << 27) => workload.sequence_length;
+    "workload.global_batch" Count(1 << 30) => workload.global_batch;
+    "cluster.gpus" Count(1 << 20) => cluster.gpus;
+    "cluster.gpus_per_node" Count(1 << 20) => cluster.gpus_per_node;
+    "cluster.usable_memory_bytes" Positive => cluster.accelerator.usable_memory;
+    "cluster.memory_bandwidth_bytes_per_s" Positive => cluster.accelerator.memory_bandwidth;
+    "cluster.peak_bf16_flops_per_s" Positive => cluster.accelerator.peak_bf16;
+    "cluster.intra_node_bandwidth_bytes_per_s" Positive => cluster.intra_node_bandwidth;
+    "cluster.inter_node_bandwidth_bytes_per_s" Positive => cluster.inter_node_bandwidth;
+    "cluster.memory_error.shift" Signed => cluster.calibration.memory.shift;
+    "cluster.memory_error.scale" Positive => cluster.calibration.memory.scale;
+    "cluster.efficiency.gemm" Positive => cluster.efficiency.gemm;
+    "cluster.efficiency.flash_attention_1" Positive => cluster.efficiency.flash_attention_1;
+    "cluster.efficiency.flash_attention_2" Positive => cluster.efficiency.flash_attention_2;
+    "cluster.efficiency.memory_bandwidth" Positive => cluster.efficiency.memory_bandwidth;
+    "cluster.efficiency.ring_hop_s" NotNegative => cluster.efficiency.ring_hop;
+    "cluster.efficiency.congestion" NotNegative => cluster.efficiency.congestion;
+    "cluster.efficiency.collective_latency_s" NotNegative =>
+        cluster.efficiency.collective_latency;
+    "cluster.efficiency.pipeline_hop_latency_s" NotNegative =>
+        cluster.efficiency.pipeline_hop_latency;
+    "framework.memory.gradient_bytes" NotNegative => framework.memory.gradient_bytes;
+    "framework.memory.logit_bytes" NotNegative => framework.memory.logit_bytes;
+    "framework.memory.logit_bytes_gathered" NotNegative => framework.memory.logit_bytes_gathered;
+    "framework.memory.norm_bytes" NotNegative => framework.memory.norm_bytes;
+    "framework.memory.feed_forward_bytes" NotNegative => framework.memory.feed_forward_bytes;
+    "framework.memory.working_bytes" NotNegative => framework.memory.working_bytes;
+    "framework.memory.activation_factor" NotNegative => framework.memory.activation_factor;
+    "framework.memory.fixed_bytes" NotNegative => framework.memory.fixed;
+    "framework.memory.communicator_bytes" NotNegative => framework.memory.communicator;
+    "framework.speed.elementwise" NotNegative => framework.speed.elementwise;
+    "framework.speed.rmsnorm_bytes" NotNegative => framework.speed.rmsnorm_bytes;
+    "framework.speed.softmax_bytes_fused" NotNegative => framework.speed.softmax_bytes_fused;
+    "framework.speed.softmax_bytes_torch" NotNegative => framework.speed.softmax_bytes_torch;
+    "framework.speed.logit_bytes" NotNegative => framework.speed.logit_bytes;
+    "framework.speed.launch_s" NotNegative => framework.speed.launch;
+    "framework.speed.launch_unfused_s" NotNegative => framework.speed.launch_unfused;
+    "framework.speed.launch_recompute" NotNegative => framework.speed.launch_recompute;
+    "framework.speed.launch_norm" NotNegative => framework.speed.launch_norm;
+    "framework.speed.micro_batch_overhead_s" NotNegative => framework.speed.micro_batch_overhead;
+    "framework.speed.step_overhead_s" NotNegative => framework.speed.step_overhead;
+    "framework.speed.transfer_exposed" NotNegative => framework.speed.transfer_exposed;
+    "framework.speed.bubble" NotNegative => framework.speed.bubble;
+    "framework.speed.bubble_zero_1p" NotNegative => framework.speed.bubble_zero_1p;
+    "framework.speed.bubble_zero_2p" NotNegative => framework.speed.bubble_zero_2p;
+    "framework.speed.bubble_interleaved" NotNegative => framework.speed.bubble_interleaved;
+    "framework.speed.reduction_bytes" NotNegative => framework.speed.reduction_bytes;
+    "framework.speed.sharded_bytes" NotNegative => framework.speed.sharded_bytes;
+    "framework.speed.sharded_latency_s" NotNegative => framework.speed.sharded_latency;
+    "framework.speed.sharded_norm" NotNegative => framework.speed.sharded_norm;
+    "framework.speed.tensor_parallel_across" Positive => framework.speed.tensor_parallel_across;
+}
+
+named! {
+    "transformer.feed_forward" Costs FeedForward => transformer.feed_forward;
+    "workload.precision" Costs Precision => workload.precision;
+    "workload.optimizer" Costs Optimizer => workload.optimizer;
+    "framework.partition" Rules Partition => framework.partition;
+    "framework.checkpoint_rule" Rules CheckpointRule => framework.checkpoint_rule;
+    "framework.fused_rmsnorm" Rules FusedRmsNorm => framework.fused_rmsnorm;
+    "framework.memory.logits" Costs Logits => framework.memory.logits;
+    "framework.speed.optimizer_work" Costs OptimizerWork => framework.speed.optimizer_work;
+}

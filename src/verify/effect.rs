@@ -1,0 +1,290 @@
+//! Which figures of a job a statement depends on.
+//!
+//! A certificate leaves out the figures without effect, and of several names with the same effect
+//! it states the first. So there is nothing in it that could be changed and go unnoticed.
+
+use crate::certificate::parameters::{NAMED, PARAMETERS, Scope};
+use crate::certificate::{format::RULES, job::ABSENT};
+use crate::cost_model::CellCosts;
+use crate::instance::Instance;
+use crate::job::Job;
+use crate::planner::quantise::{self, CellUnits};
+
+use super::budget::{Budget, TooLarge};
+use super::permission::permitted;
+use super::problem::{Problem, within_limits};
+use super::space;
+use super::statement::{Claim, Settlement, Statement, ideal_step_time, quantum, winner_numbers};
+
+/// Figures that are tried in place of another.
+const TRIED: [f64; 2] = [ABSENT, 3.0];
+
+/// A change of one figure or name.
+#[derive(Debug, Clone, Copy)]
+enum Probe {
+    Figure(usize, f64),
+    Name(usize, usize),
+}
+
+impl Probe {
+    fn apply(self, job: &mut Job) {
+        match self {
+            Self::Figure(index, value) => (PARAMETERS[index].set)(job, value),
+            Self::Name(index, name) => (NAMED[index].set)(job, name),
+        }
+    }
+
+    /// Two probes of the same subject cannot be tried together.
+    const fn subject(self) -> (bool, usize) {
+        match self {
+            Self::Figure(index, _) => (false, index),
+            Self::Name(index, _) => (true, index),
+        }
+    }
+}
+
+/// What a certificate of the statement leaves out and which names it states.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Effects {
+    /// For each figure, whether no statement depends on it.
+    pub(crate) left_out: Vec<bool>,
+    /// For each choice, the first name with the same effect.
+    pub(crate) names: Vec<usize>,
+}
+
+/// The effects of all figures and names.
+pub(crate) fn effects(statement: &Statement, budget: &mut Budget) -> Result<Effects, TooLarge> {
+    let job = &statement.claim.instance.job;
+    let mut probes = Vec::new();
+    for (index, parameter) in PARAMETERS.iter().enumerate() {
+        if !parameter.range.is_count() {
+            probes.extend(TRIED.map(|value| Probe::Figure(index, value)));
+        }
+    }
+    for (index, choice) in NAMED.iter().enumerate() {
+        let earlier = 0..(choice.get)(job);
+        probes.extend(earlier.map(|name| Probe::Name(index, name)));
+    }
+    let (rules, costs): (Vec<Probe>, Vec<Probe>) = probes.into_iter().partition(
+        |probe| matches!(probe, Probe::Name(index, _) if NAMED[*index].scope == Scope::Rules),
+    );
+    let mut silent = silent(statement, costs, budget)?;
+    for probe in rules {
+        if !changes_rules(statement, probe, budget)? {
+            silent.push(probe);
+        }
+    }
+    let left_out = (0..PARAMETERS.len()).map(|index| {
+        let own = |probe: &&Probe| matches!(probe, Probe::Figure(other, _) if *other == index);
+        silent.iter().filter(own).count() == TRIED.len()
+    });
+    let names = NAMED.iter().enumerate().map(|(index, choice)| {
+        let earlier = silent.iter().filter_map(|probe| match probe {
+            Probe::Name(other, name) if *other == index => Some(*name),
+            _ => None,
+        });
+        earlier.min().unwrap_or_else(|| (choice.get)(job))
+    });
+    Ok(Effects {
+        left_out: left_out.collect(),
+        names: names.collect(),
+    })
+}
+
+/// The probes that change no number of the statement.
+///
+/// Probes of different subjects are tried together: where that leaves the coefficients of a
+/// combination as they are, none of them matters to it.
+fn silent(
+    statement: &Statement,
+    probes: Vec<Probe>,
+    budget: &mut Budget,
+) -> Result<Vec<Probe>, TooLarge> {
+    let mut silent = Vec::new();
+    let mut waiting: Vec<Probe> = probes
+        .into_iter()
+        .filter(|&probe| !changes_winner(statement, probe))
+        .collect();
+    while !waiting.is_empty() {
+        let mut round: Vec<Probe> = Vec::new();
+        waiting.retain(|&probe| {
+            let taken = round.iter().any(|other| other.subject() == probe.subject());
+            if !taken {
+                round.push(probe);
+            }
+            taken
+        });
+        silent.extend(silent_together(statement, round, budget)?);
+    }
+    Ok(silent)
+}
+
+/// A probe with the job that it makes.
+struct Trial {
+    probe: Probe,
+    job: Job,
+    /// The fastest ideal step time of the combinations so far.
+    fastest: f64,
+}
+
+fn silent_together(
+    statement: &Statement,
+    probes: Vec<Probe>,
+    budget: &mut Budget,
+) -> Result<Vec<Probe>, TooLarge> {
+    let instance = statement.claim.instance;
+    let changed = |probes: &mut dyn Iterator<Item = Probe>| {
+        let mut job = instance.job.clone();
+        probes.for_each(|probe| probe.apply(&mut job));
+        job
+    };
+    let mut trials: Vec<Trial> = probes
+        .iter()
+        .map(|&probe| Trial {
+            probe,
+            job: changed(&mut std::iter::once(probe)),
+            fastest: f64::INFINITY,
+        })
+        .collect();
+    let mut together = changed(&mut probes.iter().copied());
+    for index in from_the_best(statement) {
+        let (open, base) = (&statement.open[index], &statement.units[index]);
+        budget.spend(open.cell.pipeline_parallel.into())?;
+        let all = CellUnits::new(&CellCosts::new(&together, &open.cell), statement.quantum);
+        if all == *base || statement.is_timeless() && same_memory(&all, base) {
+            for trial in &mut trials {
+                trial.fastest = trial.fastest.min(statement.ideal[index]);
+            }
+            continue;
+        }
+        let before = trials.len();
+        let mut kept = Vec::with_capacity(before);
+        for mut trial in trials {
+            let costs = CellCosts::new(&trial.job, &open.cell);
+            let units = CellUnits::new(&costs, statement.quantum);
+            trial.fastest = trial.fastest.min(ideal_step_time(instance, &costs));
+            if !changes_settlement(statement, index, &units, budget)? {
+                kept.push(trial);
+            }
+        }
+        trials = kept;
+        if trials.is_empty() {
+            return Ok(Vec::new());
+        }
+        if trials.len() < before {
+            together = changed(&mut trials.iter().map(|trial| trial.probe));
+        }
+    }
+    trials.retain(|trial| statement.is_timeless() || quantum(trial.fastest) == statement.quantum);
+    Ok(trials.into_iter().map(|trial| trial.probe).collect())
+}
+
+/// The combinations, those that were solved first: they say most.
+fn from_the_best(statement: &Statement) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..statement.open.len()).collect();
+    order.sort_by_key(|&index| match statement.settlements[index] {
+        Settlement::Solved(_) => 0,
+        Settlement::Open(_) | Settlement::Bottleneck(_) => 1,
+        _ => 2,
+    });
+    order
+}
+
+/// Whether the combination would be settled otherwise with other coefficients.
+fn changes_settlement(
+    statement: &Statement,
+    index: usize,
+    units: &CellUnits,
+    budget: &mut Budget,
+) -> Result<bool, TooLarge> {
+    let base = &statement.units[index];
+    let unfit = matches!(statement.settlements[index], Settlement::Infeasible(..));
+    if units == base || unfit && same_memory(units, base) {
+        return Ok(false);
+    }
+    let instance = statement.claim.instance;
+    if !within_limits(units, instance.job.transformer.layers, statement.capacity) {
+        return Ok(true);
+    }
+    let open = &statement.open[index];
+    let formulation = statement.claim.formulation;
+    let problem = Problem::new(instance, formulation, open, units, statement.capacity);
+    let settled = statement.settle(&problem, open, budget)?;
+    Ok(settled != statement.settlements[index])
+}
+
+/// Whether the coefficients of memory, which alone decide whether a layout fits, are the same.
+fn same_memory(a: &CellUnits, b: &CellUnits) -> bool {
+    let stages = |units: &CellUnits| -> Vec<(i64, i64)> {
+        let stages = units.stages.iter();
+        stages
+            .map(|stage| (stage.fixed_memory, stage.in_flight))
+            .collect()
+    };
+    let layer = |units: &CellUnits| {
+        (
+            units.layer_memory,
+            units.activations,
+            units.kept,
+            units.workspace,
+        )
+    };
+    layer(a) == layer(b) && stages(a) == stages(b)
+}
+
+/// Whether the capacity or a number of the winner would be another.
+fn changes_winner(statement: &Statement, probe: Probe) -> bool {
+    let mut instance = statement.claim.instance.clone();
+    probe.apply(&mut instance.job);
+    let capacity = quantise::capacity(&instance);
+    if capacity != statement.capacity {
+        return true;
+    }
+    let Some(index) = statement.winner_index else {
+        return false;
+    };
+    let open = &statement.open[index];
+    let costs = CellCosts::new(&instance.job, &open.cell);
+    let units = CellUnits::new(&costs, statement.quantum);
+    if !within_limits(&units, instance.job.transformer.layers, capacity) {
+        return true;
+    }
+    let claim = Claim {
+        instance: &instance,
+        ..statement.claim
+    };
+    let problem = Problem::new(&instance, claim.formulation, open, &units, capacity);
+    winner_numbers(&claim, statement.quantum, &problem) != statement.numbers
+}
+
+/// Whether another name changes a rule's table, what is permitted of the winner, or how a combination is
+/// settled.
+fn changes_rules(
+    statement: &Statement,
+    probe: Probe,
+    budget: &mut Budget,
+) -> Result<bool, TooLarge> {
+    let instance = statement.claim.instance;
+    let mut other: Instance = instance.clone();
+    probe.apply(&mut other.job);
+    for (rule, axes) in RULES {
+        let table = |instance| space::amounts(instance, rule, axes, usize::MAX);
+        if table(&other) != table(instance) {
+            return Ok(true);
+        }
+    }
+    let claim = statement.claim;
+    for index in from_the_best(statement) {
+        let (open, units) = (&statement.open[index], &statement.units[index]);
+        let problem = Problem::new(&other, claim.formulation, open, units, statement.capacity);
+        let winner = claim
+            .winner
+            .filter(|_| statement.winner_index == Some(index));
+        if winner.is_some_and(|winner| !permitted(&problem, winner))
+            || statement.settle(&problem, open, budget)? != statement.settlements[index]
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
