@@ -101,6 +101,9 @@ fn missing_layers(instance: &Instance, candidate: &Candidate) -> u64 {
 
 /// The forbidden combinations that exclude anything beyond the rules, in order.
 pub(super) fn forbidden(instance: &Instance) -> Vec<Forbidden> {
+    if instance.space.forbidden.is_empty() {
+        return Vec::new();
+    }
     let place = |axis: Axis| ORDER.iter().position(|&other| other == axis);
     let mut assignments = instance.space.forbidden.clone();
     for assignment in &mut assignments {

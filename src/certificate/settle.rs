@@ -1,7 +1,9 @@
 //! How the planner's combinations are settled, by the figures of the programs.
 
 use formulations::staged::bounds::{balance_bound, bottleneck_bound};
-use formulations::staged::{Cell, Shortage, cell_optimum, recompute, shortage};
+use formulations::staged::{
+    Cell, Partition, RecomputeRule, Shortage, cell_optimum, recompute, shortage,
+};
 
 use crate::axis::Candidate;
 use crate::layout::Layout;
@@ -79,38 +81,93 @@ fn settle(table: &CostTable, choice: &Choice, goal: Goal, position: u64, found: 
 /// The least memory of the fullest stage over all cells and distributions, and the first stage that can
 /// need just so much.
 fn least_peak<'a>(cells: impl Iterator<Item = &'a Cell>, layers: i64) -> (i64, u32) {
-    let needs = cells.map(|cell| match shortage(cell, layers) {
-        Some(Shortage::Memory { amount, .. }) => (cell.capacity + amount, cell),
-        Some(Shortage::Layers) | None => (i64::MAX, cell),
+    let needs = cells.map(|cell| {
+        let memory: Vec<LeastMemory> = (0..cell.stages.len())
+            .map(|stage| LeastMemory::new(cell, stage))
+            .collect();
+        (peak(cell, &memory, layers), cell, memory)
     });
-    let Some((peak, cell)) = needs.min_by_key(|&(peak, _)| peak) else {
+    let Some((peak, cell, memory)) = needs.min_by_key(|needs| needs.0) else {
         return (i64::MAX, 0);
     };
     let can_need = |&stage: &usize| {
         let own = &cell.stages[stage];
-        (own.lower_layers..=own.upper_layers).any(|count| least_memory(cell, stage, count) == peak)
+        let mut counts = own.lower_layers..=own.upper_layers;
+        counts.any(|count| memory[stage].of(count) == peak)
     };
     let stage = (0..cell.stages.len()).find(can_need).unwrap_or(0);
     (peak, stage as u32)
 }
 
-/// Least memory of a stage with so many layers.
-fn least_memory(cell: &Cell, stage: usize, layers: i64) -> i64 {
-    use formulations::staged::RecomputeRule::{AllLayers, Free, None, Uniform};
-    let with = |mode: Option<usize>| {
-        let mut counts = [0; 3];
-        if let Some(mode) = mode {
-            counts[mode] = layers;
-        }
-        recompute::memory(cell, &cell.stages[stage], layers, &counts)
+/// The least memory of the fullest stage over all distributions: of the layers above the fewest, those
+/// that need least make a distribution, since memory does not decrease along a stage.
+fn peak(cell: &Cell, memory: &[LeastMemory], layers: i64) -> i64 {
+    if cell.partition == Partition::EqualMiddle && cell.stages.len() > 2 {
+        return match shortage(cell, layers) {
+            Some(Shortage::Memory { amount, .. }) => cell.capacity + amount,
+            Some(Shortage::Layers) | None => i64::MAX,
+        };
+    }
+    let stages = || cell.stages.iter().zip(memory);
+    let fewest: i64 = cell.stages.iter().map(|stage| stage.lower_layers).sum();
+    let forced = stages().map(|(stage, memory)| memory.of(stage.lower_layers));
+    let forced = forced.max().unwrap_or(0);
+    let Some(last) = usize::try_from(layers - fewest - 1).ok() else {
+        return forced;
     };
-    match cell.recompute {
-        None | Uniform { .. } => with(Option::None),
-        AllLayers { mode } => with(Some(mode)),
-        Free => {
-            let modes = (0..cell.modes.len()).map(Some);
-            modes.map(with).fold(with(Option::None), i64::min)
+    // An even distribution fits into this, so what needs more is of no interest.
+    let even = (layers + cell.stages.len() as i64 - 1) / cell.stages.len() as i64;
+    let enough = stages()
+        .map(|(stage, memory)| memory.of(even.clamp(stage.lower_layers, stage.upper_layers)))
+        .max()
+        .unwrap_or(0);
+    let mut further: Vec<i64> = Vec::new();
+    for (stage, memory) in stages() {
+        let more = (stage.lower_layers + 1..=stage.upper_layers)
+            .map(|count| memory.of(count))
+            .take_while(|&memory| memory <= enough);
+        further.extend(more);
+    }
+    further.sort_unstable();
+    further
+        .get(last)
+        .map_or(enough, |&memory| memory.max(forced))
+}
+
+/// Least memory of a stage by its layers, from 1: the least of straight lines, one for each way to
+/// recompute nothing or everything.
+struct LeastMemory {
+    /// Memory of one layer, and of each further one.
+    lines: Vec<(i64, i64)>,
+}
+
+impl LeastMemory {
+    fn new(cell: &Cell, stage: usize) -> Self {
+        let line = |mode: Option<usize>| {
+            let with = |layers: i64| {
+                let mut counts = [0; 3];
+                if let Some(mode) = mode {
+                    counts[mode] = layers;
+                }
+                recompute::memory(cell, &cell.stages[stage], layers, &counts)
+            };
+            (with(1), with(2) - with(1))
+        };
+        let all_modes = || (0..cell.modes.len()).map(Some);
+        let modes: Vec<Option<usize>> = match cell.recompute {
+            RecomputeRule::None | RecomputeRule::Uniform { .. } => vec![None],
+            RecomputeRule::AllLayers { mode } => vec![Some(mode)],
+            RecomputeRule::Free => std::iter::once(None).chain(all_modes()).collect(),
+        };
+        Self {
+            lines: modes.into_iter().map(line).collect(),
         }
+    }
+
+    fn of(&self, layers: i64) -> i64 {
+        let lines = self.lines.iter();
+        let memory = lines.map(|(first, further)| first + (layers - 1) * further);
+        memory.min().unwrap_or(0)
     }
 }
 

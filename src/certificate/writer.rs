@@ -8,7 +8,7 @@ use crate::plan::{Evaluated, Formulation, Outcome};
 use crate::planner::cost_table::CostTable;
 use crate::verify::budget::Budget;
 use crate::verify::effect::{Effects, effects};
-use crate::verify::statement::{Claim, Statement};
+use crate::verify::statement::{Claim, Settlement, Statement};
 
 use super::document::{AxisValues, Certificate, Combinations, Winner, WinnerStage};
 use super::format::{ORDER, SCHEMA};
@@ -25,6 +25,9 @@ pub enum CertifyError {
 hint: pin some axes or list fewer values in `[search]`"
     )]
     TooLarge,
+    /// The checker finds that other combinations break no rule.
+    #[error("the checker disagrees with the planner on the rules; please report this instance")]
+    Disagreement,
 }
 
 /// The certificate of an answer of [`crate::planner::plan`] to this instance.
@@ -48,7 +51,7 @@ pub fn certify(instance: &Instance, outcome: &Outcome) -> Result<Certificate, Ce
         complete: goal.complete,
         winner: choice.map(|choice| &choice.layout),
     };
-    let effects = effects_of(claim)?;
+    let effects = effects_of(claim, &combinations)?;
     let mut named = instance.job.clone();
     for (choice, &name) in NAMED.iter().zip(&effects.names) {
         (choice.set)(&mut named, name);
@@ -83,11 +86,28 @@ pub fn certify(instance: &Instance, outcome: &Outcome) -> Result<Certificate, Ce
     })
 }
 
-/// Which figures matter, by the statements that the checker makes for itself.
-fn effects_of(claim: Claim) -> Result<Effects, CertifyError> {
+/// Which figures matter, by the statements that the checker would make for itself.
+fn effects_of(claim: Claim, combinations: &Combinations) -> Result<Effects, CertifyError> {
+    let pairs = |list: &[(u64, i64)], settlement: fn(i64) -> Settlement| {
+        let settled = list
+            .iter()
+            .map(|&(position, value)| (position, settlement(value)));
+        settled.collect::<Vec<_>>()
+    };
+    let infeasible = combinations.infeasible.iter();
+    let mut settled: Vec<(u64, Settlement)> = infeasible
+        .map(|&(position, stage, short)| (position, Settlement::Infeasible(stage, short)))
+        .collect();
+    settled.extend(pairs(&combinations.balance, Settlement::Balance));
+    settled.extend(pairs(&combinations.bottleneck, Settlement::Bottleneck));
+    settled.extend(pairs(&combinations.solved, Settlement::Solved));
+    settled.extend(pairs(&combinations.open, Settlement::Open));
+    settled.sort_unstable_by_key(|settled| settled.0);
     let mut budget = Budget::new();
-    let statement = Statement::settled(claim, &mut budget).map_err(|_| CertifyError::TooLarge)?;
-    effects(&statement, &mut budget).map_err(|_| CertifyError::TooLarge)
+    let too_large = |_| CertifyError::TooLarge;
+    let statement = Statement::of(claim, &settled, &mut budget).map_err(too_large)?;
+    let statement = statement.ok_or(CertifyError::Disagreement)?;
+    effects(&statement, &mut budget).map_err(too_large)
 }
 
 fn axis_values(instance: &Instance, axis: Axis) -> AxisValues {

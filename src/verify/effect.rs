@@ -8,7 +8,8 @@ use crate::certificate::{format::RULES, job::ABSENT};
 use crate::cost_model::CellCosts;
 use crate::instance::Instance;
 use crate::job::Job;
-use crate::planner::quantise::{self, CellUnits};
+use crate::plan::Formulation;
+use crate::planner::quantise::{self, CellUnits, StageUnits};
 
 use super::budget::{Budget, TooLarge};
 use super::permission::permitted;
@@ -151,7 +152,8 @@ fn silent_together(
         let (open, base) = (&statement.open[index], &statement.units[index]);
         budget.spend(open.cell.pipeline_parallel.into())?;
         let all = CellUnits::new(&CellCosts::new(&together, &open.cell), statement.quantum);
-        if all == *base || statement.is_timeless() && same_memory(&all, base) {
+        let keeps_time = statement.is_timeless() || all.layer_time == base.layer_time;
+        if keeps_time && settles_alike(statement, index, &all) {
             for trial in &mut trials {
                 trial.fastest = trial.fastest.min(statement.ideal[index]);
             }
@@ -197,9 +199,7 @@ fn changes_settlement(
     units: &CellUnits,
     budget: &mut Budget,
 ) -> Result<bool, TooLarge> {
-    let base = &statement.units[index];
-    let unfit = matches!(statement.settlements[index], Settlement::Infeasible(..));
-    if units == base || unfit && same_memory(units, base) {
+    if settles_alike(statement, index, units) {
         return Ok(false);
     }
     let instance = statement.claim.instance;
@@ -213,14 +213,35 @@ fn changes_settlement(
     Ok(settled != statement.settlements[index])
 }
 
+/// Whether the coefficients that settle the combination are the same: those of memory where nothing
+/// fits, all but the times of recomputing where perfect balance decides without.
+fn settles_alike(statement: &Statement, index: usize, units: &CellUnits) -> bool {
+    let base = &statement.units[index];
+    let staged = statement.claim.formulation == Formulation::Staged;
+    match statement.settlements[index] {
+        Settlement::Infeasible(..) => same_memory(units, base),
+        Settlement::Balance(_) if staged => {
+            let but_recomputing = |units: &CellUnits| {
+                (
+                    units.max_weight,
+                    units.sum_weight,
+                    units.delta_weight,
+                    units.constant,
+                    units.layer_time,
+                    units.layer_delta,
+                )
+            };
+            but_recomputing(units) == but_recomputing(base)
+                && units.stages == base.stages
+                && same_memory(units, base)
+        }
+        _ => units == base,
+    }
+}
+
 /// Whether the coefficients of memory, which alone decide whether a layout fits, are the same.
 fn same_memory(a: &CellUnits, b: &CellUnits) -> bool {
-    let stages = |units: &CellUnits| -> Vec<(i64, i64)> {
-        let stages = units.stages.iter();
-        stages
-            .map(|stage| (stage.fixed_memory, stage.in_flight))
-            .collect()
-    };
+    let of_stage = |stage: &StageUnits| (stage.fixed_memory, stage.in_flight);
     let layer = |units: &CellUnits| {
         (
             units.layer_memory,
@@ -229,7 +250,7 @@ fn same_memory(a: &CellUnits, b: &CellUnits) -> bool {
             units.workspace,
         )
     };
-    layer(a) == layer(b) && stages(a) == stages(b)
+    layer(a) == layer(b) && (a.stages.iter().map(of_stage)).eq(b.stages.iter().map(of_stage))
 }
 
 /// Whether the capacity or a number of the winner would be another.

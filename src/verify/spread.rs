@@ -85,13 +85,17 @@ impl Problem<'_> {
             ..=to.unwrap_or(0).min(room.div_euclid(count))
     }
 
+    /// The most layers of each stage within `memory`, by this way of recomputing.
+    fn most_of_all(&self, way: Way, memory: i64) -> Vec<i64> {
+        let stages = 0..self.stages();
+        stages
+            .map(|stage| self.most_within(way, stage, memory))
+            .collect()
+    }
+
     /// Whether some layout fits into `memory`, by this way of recomputing.
     fn fits_within(&self, way: Way, memory: i64) -> bool {
-        let stages = 0..self.stages();
-        let most: Vec<i64> = stages
-            .map(|stage| self.most_within(way, stage, memory))
-            .collect();
-        self.can_spread(&most)
+        self.can_spread(&self.most_of_all(way, memory))
     }
 
     /// What is missing for any layout to fit: the least memory of the fullest stage over all permitted
@@ -112,18 +116,48 @@ impl Problem<'_> {
     }
 
     /// The least memory of the fullest stage over all distributions, known to exceed the capacity.
+    ///
+    /// Bisection, by turns in the middle and where the layers held would reach `L` on a straight line.
+    /// Each end moves on to where the layers held change.
     fn least_peak(&self, way: Way) -> i64 {
-        let largest = |stage: usize| self.least_memory(way, stage, self.windows[stage].1);
-        let (mut below, mut fits) = (
-            self.capacity,
-            (0..self.stages()).map(largest).max().unwrap_or(0),
-        );
+        let stages = 0..self.stages();
+        let memory = |stage: usize, layers: i64| self.least_memory(way, stage, layers);
+        let largest = stages
+            .clone()
+            .map(|stage| memory(stage, self.windows[stage].1));
+        let held = |memory: i64| {
+            let most = self.most_of_all(way, memory);
+            let layers: i64 = most.iter().sum();
+            (most, layers)
+        };
+        let (mut below, mut fits) = (self.capacity, largest.max().unwrap_or(0));
+        let (mut layers_below, mut layers_fitting) = (held(below).1, held(fits).1);
+        let mut straight = true;
         while fits - below > 1 {
-            let middle = below + (fits - below) / 2;
-            if self.fits_within(way, middle) {
-                fits = middle;
+            let share = if straight && layers_fitting > layers_below {
+                let share = (self.layers - layers_below) as f64;
+                (share / (layers_fitting - layers_below) as f64).clamp(0.0, 1.0)
             } else {
-                below = middle;
+                0.5
+            };
+            straight = !straight;
+            let middle = below + ((fits - below) as f64 * share) as i64;
+            let middle = middle.clamp(below + 1, fits - 1);
+            let (most, layers) = held(middle);
+            if self.can_spread(&most) {
+                let used = stages.clone().map(|stage| memory(stage, most[stage]));
+                // A stage that holds none of its window would not let the layers spread.
+                fits = used
+                    .max()
+                    .map_or(middle, |used| used.clamp(below + 1, middle));
+                layers_fitting = layers;
+            } else {
+                let more = stages
+                    .clone()
+                    .filter(|&stage| most[stage] < self.windows[stage].1);
+                let next = more.map(|stage| memory(stage, most[stage] + 1)).min();
+                below = next.map_or(middle, |next| (next - 1).clamp(middle, fits - 1));
+                layers_below = layers;
             }
         }
         fits

@@ -91,12 +91,21 @@ pub(super) fn quantum(fastest: f64) -> Quantum {
 }
 
 impl<'a> Statement<'a> {
-    /// The whole statement of a claim.
-    pub(crate) fn settled(claim: Claim<'a>, budget: &mut Budget) -> Result<Self, TooLarge> {
+    /// The statement of a claim whose combinations are settled in this way, by position. `None` where
+    /// other combinations break no rule.
+    pub(crate) fn of(
+        claim: Claim<'a>,
+        settled: &[(u64, Settlement)],
+        budget: &mut Budget,
+    ) -> Result<Option<Self>, TooLarge> {
         let walked = walk(claim.instance, claim.formulation, budget)?;
+        let positions = walked.open.iter().map(|open| open.position);
+        if !positions.eq(settled.iter().map(|settled| settled.0)) {
+            return Ok(None);
+        }
         let mut statement = Self::new(claim, walked.open)?;
-        statement.settle_all(budget)?;
-        Ok(statement)
+        statement.settlements = settled.iter().map(|settled| settled.1).collect();
+        Ok(Some(statement))
     }
 
     /// Coefficients of all open combinations, and what the winner costs; nothing is settled yet.
