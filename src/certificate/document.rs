@@ -1,6 +1,6 @@
 //! The document, as it is written and read; see `docs/certificate.md`.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 /// A certificate. Integers unless a key says otherwise: objectives and bounds in units of the
@@ -14,8 +14,8 @@ pub struct Certificate {
     pub formulation: String,
     /// How the search ended.
     pub status: String,
-    /// Figures and named choices of the job by key, in base units; those on which no statement
-    /// depends are left out.
+    /// Figures and named choices of the job by key; figures on which no statement depends are left
+    /// out.
     pub job: Map<String, Value>,
     /// Largest accepted probability of running out of memory.
     pub max_oom_risk: f64,
@@ -24,6 +24,7 @@ pub struct Certificate {
     /// Combinations that the instance rules out.
     pub forbidden: Vec<Forbidden>,
     /// Unit of the time of a stage, in seconds; null where no layout fits, which times have no part in.
+    #[serde(deserialize_with = "nullable")]
     pub quantum_s: Option<f64>,
     /// Memory of a stage that the accepted risk leaves.
     pub capacity_kib: i64,
@@ -32,8 +33,10 @@ pub struct Certificate {
     /// How the combinations are settled.
     pub combinations: Combinations,
     /// No layout has a smaller objective; null where there is no layout.
+    #[serde(deserialize_with = "nullable")]
     pub bound: Option<i64>,
     /// The layout; null where there is none.
+    #[serde(deserialize_with = "nullable")]
     pub winner: Option<Winner>,
 }
 
@@ -116,6 +119,13 @@ pub struct WinnerStage {
     pub layers: u32,
     /// Layers that recompute themselves whole, their feed-forward block, their attention core.
     pub recomputed: [u32; 3],
+}
+
+/// Reads what may be null but not missing.
+fn nullable<'a, T: Deserialize<'a>, D: Deserializer<'a>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    Option::deserialize(deserializer)
 }
 
 impl Certificate {

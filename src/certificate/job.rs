@@ -15,13 +15,13 @@ use crate::workload::{Optimizer, Precision, Workload};
 
 use super::parameters::{NAMED, PARAMETERS};
 
-/// What stands in for a figure that is left out.
+/// What stands in for a figure that is left out, in its unit.
 pub(crate) const ABSENT: f64 = 1.0;
 
 /// Widest attention, over all heads.
 const WIDEST_ATTENTION: u64 = 1 << 22;
 
-/// A job in which every figure is [`ABSENT`] and every choice the first.
+/// A job to start from, whose figures mean nothing and whose choices are the first.
 pub(crate) fn blank() -> Job {
     Job {
         transformer: Transformer {

@@ -15,7 +15,7 @@ pub(crate) struct Parameter {
     pub(crate) key: &'static str,
     /// What it may be.
     pub(crate) range: Range,
-    /// The figure, in base units.
+    /// The figure, in the unit that the key ends with.
     pub(crate) get: fn(&Job) -> f64,
     /// Replaces it.
     pub(crate) set: fn(&mut Job, f64),
@@ -32,6 +32,8 @@ pub(crate) enum Range {
     NotNegative,
     /// Between -1 and 1.
     Signed,
+    /// An exponent of a norm: at least 1.
+    Norm,
 }
 
 impl Range {
@@ -47,6 +49,15 @@ impl Range {
             Self::Positive => (Self::SMALLEST..=Self::LARGEST).contains(&value),
             Self::NotNegative => (0.0..=Self::LARGEST).contains(&value),
             Self::Signed => (-1.0..=1.0).contains(&value),
+            Self::Norm => (1.0..=Self::LARGEST).contains(&value),
+        }
+    }
+
+    /// The figure with the same effect that lies in the range: exponents below 1 count as 1.
+    pub(crate) const fn effective(self, value: f64) -> f64 {
+        match self {
+            Self::Norm => value.max(1.0),
+            _ => value,
         }
     }
 
@@ -121,25 +132,26 @@ figures! {
 }
 
 macro_rules! parameters {
-    ($($key:literal $range:expr => $($place:ident).+;)+) => {
+    ($($key:literal $range:expr => $($place:ident).+ $(, $unit:ident)?;)+) => {
         /// Every figure, in the order of the document.
         pub(crate) const PARAMETERS: &[Parameter] = &[
             $(Parameter {
                 key: $key,
                 range: $range,
-                get: |job| job.$($place).+.figure(),
-                set: |job, value| job.$($place).+.replace(value),
+                get: |job| $range.effective(job.$($place).+.figure() $(/ $unit)?),
+                set: |job, value| job.$($place).+.replace(value $(* $unit)?),
             },)+
             // Where the GPU has no fp8 units, its peak at fp8 is that at bf16.
             Parameter {
-                key: "cluster.peak_fp8_flops_per_s",
+                key: "cluster.peak_fp8_tflops",
                 range: Positive,
                 get: |job| {
                     let accelerator = &job.cluster.accelerator;
-                    accelerator.peak_fp8.unwrap_or(accelerator.peak_bf16).value()
+                    accelerator.peak_fp8.unwrap_or(accelerator.peak_bf16).value() / TERA
                 },
                 set: |job, value| {
-                    job.cluster.accelerator.peak_fp8 = Some(FlopsPerSecond::new(value));
+                    let peak = FlopsPerSecond::new(value * TERA);
+                    job.cluster.accelerator.peak_fp8 = Some(peak);
                 },
             },
         ];
@@ -170,7 +182,12 @@ macro_rules! named {
     };
 }
 
-use Range::{Count, NotNegative, Positive, Signed};
+use Range::{Count, Norm, NotNegative, Positive, Signed};
+
+/// Bytes of a GB, bytes a second of a GB/s.
+const GIGA: f64 = 1e9;
+/// FLOP a second of a TFLOP/s.
+const TERA: f64 = 1e12;
 
 parameters! {
     "transformer.layers" Count(100_000) => transformer.layers;
@@ -184,11 +201,11 @@ parameters! {
     "workload.global_batch" Count(1 << 30) => workload.global_batch;
     "cluster.gpus" Count(1 << 20) => cluster.gpus;
     "cluster.gpus_per_node" Count(1 << 20) => cluster.gpus_per_node;
-    "cluster.usable_memory_bytes" Positive => cluster.accelerator.usable_memory;
-    "cluster.memory_bandwidth_bytes_per_s" Positive => cluster.accelerator.memory_bandwidth;
-    "cluster.peak_bf16_flops_per_s" Positive => cluster.accelerator.peak_bf16;
-    "cluster.intra_node_bandwidth_bytes_per_s" Positive => cluster.intra_node_bandwidth;
-    "cluster.inter_node_bandwidth_bytes_per_s" Positive => cluster.inter_node_bandwidth;
+    "cluster.usable_memory_gb" Positive => cluster.accelerator.usable_memory, GIGA;
+    "cluster.memory_bandwidth_gb_per_s" Positive => cluster.accelerator.memory_bandwidth, GIGA;
+    "cluster.peak_bf16_tflops" Positive => cluster.accelerator.peak_bf16, TERA;
+    "cluster.intra_node_bandwidth_gb_per_s" Positive => cluster.intra_node_bandwidth, GIGA;
+    "cluster.inter_node_bandwidth_gb_per_s" Positive => cluster.inter_node_bandwidth, GIGA;
     "cluster.memory_error.shift" Signed => cluster.calibration.memory.shift;
     "cluster.memory_error.scale" Positive => cluster.calibration.memory.scale;
     "cluster.efficiency.gemm" Positive => cluster.efficiency.gemm;
@@ -208,8 +225,8 @@ parameters! {
     "framework.memory.feed_forward_bytes" NotNegative => framework.memory.feed_forward_bytes;
     "framework.memory.working_bytes" NotNegative => framework.memory.working_bytes;
     "framework.memory.activation_factor" NotNegative => framework.memory.activation_factor;
-    "framework.memory.fixed_bytes" NotNegative => framework.memory.fixed;
-    "framework.memory.communicator_bytes" NotNegative => framework.memory.communicator;
+    "framework.memory.fixed_gb" NotNegative => framework.memory.fixed, GIGA;
+    "framework.memory.communicator_gb" NotNegative => framework.memory.communicator, GIGA;
     "framework.speed.elementwise" NotNegative => framework.speed.elementwise;
     "framework.speed.rmsnorm_bytes" NotNegative => framework.speed.rmsnorm_bytes;
     "framework.speed.softmax_bytes_fused" NotNegative => framework.speed.softmax_bytes_fused;
@@ -218,7 +235,7 @@ parameters! {
     "framework.speed.launch_s" NotNegative => framework.speed.launch;
     "framework.speed.launch_unfused_s" NotNegative => framework.speed.launch_unfused;
     "framework.speed.launch_recompute" NotNegative => framework.speed.launch_recompute;
-    "framework.speed.launch_norm" NotNegative => framework.speed.launch_norm;
+    "framework.speed.launch_norm" Norm => framework.speed.launch_norm;
     "framework.speed.micro_batch_overhead_s" NotNegative => framework.speed.micro_batch_overhead;
     "framework.speed.step_overhead_s" NotNegative => framework.speed.step_overhead;
     "framework.speed.transfer_exposed" NotNegative => framework.speed.transfer_exposed;
@@ -229,7 +246,7 @@ parameters! {
     "framework.speed.reduction_bytes" NotNegative => framework.speed.reduction_bytes;
     "framework.speed.sharded_bytes" NotNegative => framework.speed.sharded_bytes;
     "framework.speed.sharded_latency_s" NotNegative => framework.speed.sharded_latency;
-    "framework.speed.sharded_norm" NotNegative => framework.speed.sharded_norm;
+    "framework.speed.sharded_norm" Norm => framework.speed.sharded_norm;
     "framework.speed.tensor_parallel_across" Positive => framework.speed.tensor_parallel_across;
 }
 

@@ -12,7 +12,7 @@ use crate::verify::statement::{Claim, Settlement, Statement};
 
 use super::document::{AxisValues, Certificate, Combinations, Winner, WinnerStage};
 use super::format::{ORDER, SCHEMA};
-use super::parameters::NAMED;
+use super::parameters::{NAMED, PARAMETERS};
 use super::settle::{self, Goal};
 use super::{job, rules, space};
 
@@ -25,6 +25,9 @@ pub enum CertifyError {
 hint: pin some axes or list fewer values in `[search]`"
     )]
     TooLarge,
+    /// A figure is beyond what certificates state.
+    #[error("a figure of the job is too large or too small for a certificate")]
+    Figures,
     /// The checker finds that other combinations break no rule.
     #[error("the checker disagrees with the planner on the rules; please report this instance")]
     Disagreement,
@@ -36,6 +39,13 @@ hint: pin some axes or list fewer values in `[search]`"
 ///
 /// When the space is too large to be checked.
 pub fn certify(instance: &Instance, outcome: &Outcome) -> Result<Certificate, CertifyError> {
+    // The last digit of a figure may be another in the document's units.
+    let stated = job::write(&instance.job, &[false; PARAMETERS.len()]);
+    let job = job::read(&stated).map_err(|_| CertifyError::Figures)?;
+    let instance = &Instance {
+        job,
+        ..instance.clone()
+    };
     let table = CostTable::new(instance);
     let formulation = outcome.proof().formulation;
     let choice = outcome.plan().map(|plan| &plan.choice);

@@ -26,6 +26,7 @@ pub(crate) mod statement;
 mod tables;
 mod winner;
 
+use serde::de::IgnoredAny;
 use serde_json::error::Category;
 
 use crate::certificate::document::Certificate;
@@ -103,6 +104,8 @@ pub fn verify(text: &str) -> Result<Verdict, Unreadable> {
     let certificate = match serde_json::from_str::<Certificate>(text) {
         Ok(certificate) => certificate,
         Err(error) if error.classify() == Category::Data => {
+            // What follows the first wrong value may be no JSON either.
+            serde_json::from_str::<IgnoredAny>(text).map_err(Unreadable)?;
             let mut reasons = Reasons::default();
             let cause = crate::instance::error::shown(&error.to_string());
             reasons.add("document", format!("is not complete: {cause}"));

@@ -1,4 +1,5 @@
 //! One test binary: each links HiGHS statically.
+mod certificates;
 mod exhaustive;
 mod instance_files;
 mod properties;
