@@ -145,7 +145,7 @@ pub(crate) fn write(job: &Job, left_out: &[bool]) -> Map<String, Value> {
     let mut fields = Map::new();
     for (parameter, _) in PARAMETERS.iter().zip(left_out).filter(|(_, out)| !**out) {
         let figure = (parameter.get)(job);
-        let value = if parameter.range.is_count() {
+        let value = if parameter.range.is_whole() {
             Value::from(figure as u64)
         } else {
             Value::from(figure)
@@ -165,7 +165,7 @@ pub(crate) fn read(fields: &Map<String, Value>) -> Result<Job, Vec<(String, Stri
     let mut wrong = Vec::new();
     for parameter in PARAMETERS {
         let cause = match fields.get(parameter.key) {
-            None if parameter.range.is_count() => "is missing".to_owned(),
+            None if parameter.range.is_required() => "is missing".to_owned(),
             None => continue,
             Some(value) => match value
                 .as_f64()

@@ -6,6 +6,7 @@ use crate::framework::{CheckpointRule, FusedRmsNorm, Logits, OptimizerWork, Part
 use crate::instance::Choice;
 use crate::job::Job;
 use crate::quantity::{Bytes, BytesPerSecond, FlopsPerSecond, Seconds};
+use crate::rule::Rule;
 use crate::transformer::FeedForward;
 use crate::workload::{Optimizer, Precision};
 
@@ -15,6 +16,8 @@ pub(crate) struct Parameter {
     pub(crate) key: &'static str,
     /// What it may be.
     pub(crate) range: Range,
+    /// The rules that it decides, where it may be left out.
+    pub(crate) rules: &'static [Rule],
     /// The figure, in the unit that the key ends with.
     pub(crate) get: fn(&Job) -> f64,
     /// Replaces it.
@@ -26,6 +29,8 @@ pub(crate) struct Parameter {
 pub(crate) enum Range {
     /// A whole number from 1; always stated.
     Count(u32),
+    /// A whole number from 1 that may be left out.
+    Whole(u32),
     /// Above 0, such as what costs are divided by.
     Positive,
     /// At least 0.
@@ -45,7 +50,9 @@ impl Range {
     /// Whether `value` lies in the range.
     pub(crate) fn contains(self, value: f64) -> bool {
         match self {
-            Self::Count(most) => value.fract() == 0.0 && (1.0..=f64::from(most)).contains(&value),
+            Self::Count(most) | Self::Whole(most) => {
+                value.fract() == 0.0 && (1.0..=f64::from(most)).contains(&value)
+            }
             Self::Positive => (Self::SMALLEST..=Self::LARGEST).contains(&value),
             Self::NotNegative => (0.0..=Self::LARGEST).contains(&value),
             Self::Signed => (-1.0..=1.0).contains(&value),
@@ -61,9 +68,14 @@ impl Range {
         }
     }
 
-    /// Whether a statement always depends on the figure.
-    pub(crate) const fn is_count(self) -> bool {
+    /// Whether the figure is always stated.
+    pub(crate) const fn is_required(self) -> bool {
         matches!(self, Self::Count(_))
+    }
+
+    /// Whether the figure is a whole number.
+    pub(crate) const fn is_whole(self) -> bool {
+        matches!(self, Self::Count(_) | Self::Whole(_))
     }
 }
 
@@ -73,6 +85,8 @@ pub(crate) struct Named {
     pub(crate) key: &'static str,
     /// Whether it changes costs or rules.
     pub(crate) scope: Scope,
+    /// The rules with a table that it decides.
+    pub(crate) rules: &'static [Rule],
     /// The names, in order.
     pub(crate) names: fn() -> Vec<&'static str>,
     /// Position of the job's name.
@@ -138,6 +152,7 @@ macro_rules! parameters {
             $(Parameter {
                 key: $key,
                 range: $range,
+                rules: if $range.is_whole() { &[Rule::TensorParallelWithinNode] } else { &[] },
                 get: |job| $range.effective(job.$($place).+.figure() $(/ $unit)?),
                 set: |job, value| job.$($place).+.replace(value $(* $unit)?),
             },)+
@@ -145,6 +160,7 @@ macro_rules! parameters {
             Parameter {
                 key: "cluster.peak_fp8_tflops",
                 range: Positive,
+                rules: &[],
                 get: |job| {
                     let accelerator = &job.cluster.accelerator;
                     accelerator.peak_fp8.unwrap_or(accelerator.peak_bf16).value() / TERA
@@ -159,12 +175,13 @@ macro_rules! parameters {
 }
 
 macro_rules! named {
-    ($($key:literal $scope:ident $kind:ident => $($place:ident).+;)+) => {
+    ($($key:literal $scope:ident $([$($rule:ident),*])? $kind:ident => $($place:ident).+;)+) => {
         /// Every named choice, in the order of the document.
         pub(crate) const NAMED: &[Named] = &[
             $(Named {
                 key: $key,
                 scope: Scope::$scope,
+                rules: &[$($(Rule::$rule),*)?],
                 names: || $kind::named().into_iter().map(|(name, _)| name).collect(),
                 get: |job| {
                     let mut variants = $kind::named().into_iter();
@@ -182,7 +199,7 @@ macro_rules! named {
     };
 }
 
-use Range::{Count, Norm, NotNegative, Positive, Signed};
+use Range::{Count, Norm, NotNegative, Positive, Signed, Whole};
 
 /// Bytes of a GB, bytes a second of a GB/s.
 const GIGA: f64 = 1e9;
@@ -200,7 +217,7 @@ parameters! {
     "workload.sequence_length" Count(1 << 27) => workload.sequence_length;
     "workload.global_batch" Count(1 << 30) => workload.global_batch;
     "cluster.gpus" Count(1 << 20) => cluster.gpus;
-    "cluster.gpus_per_node" Count(1 << 20) => cluster.gpus_per_node;
+    "cluster.gpus_per_node" Whole(1 << 20) => cluster.gpus_per_node;
     "cluster.usable_memory_gb" Positive => cluster.accelerator.usable_memory, GIGA;
     "cluster.memory_bandwidth_gb_per_s" Positive => cluster.accelerator.memory_bandwidth, GIGA;
     "cluster.peak_bf16_tflops" Positive => cluster.accelerator.peak_bf16, TERA;
@@ -254,9 +271,9 @@ named! {
     "transformer.feed_forward" Costs FeedForward => transformer.feed_forward;
     "workload.precision" Costs Precision => workload.precision;
     "workload.optimizer" Costs Optimizer => workload.optimizer;
-    "framework.partition" Rules Partition => framework.partition;
+    "framework.partition" Rules [LayersCoverStages] Partition => framework.partition;
     "framework.checkpoint_rule" Rules CheckpointRule => framework.checkpoint_rule;
-    "framework.fused_rmsnorm" Rules FusedRmsNorm => framework.fused_rmsnorm;
+    "framework.fused_rmsnorm" Rules [RmsNormKernelExcludesCheckpointing] FusedRmsNorm => framework.fused_rmsnorm;
     "framework.memory.logits" Costs Logits => framework.memory.logits;
     "framework.speed.optimizer_work" Costs OptimizerWork => framework.speed.optimizer_work;
 }

@@ -3,16 +3,17 @@
 use crate::axis::{Assignment, Axis, Candidate};
 use crate::cost_model::pipeline::FILL_STEPS;
 use crate::instance::Instance;
+use crate::job::Job;
 use crate::layout::Layout;
 use crate::plan::{Evaluated, Formulation, Outcome};
 use crate::planner::cost_table::CostTable;
 use crate::verify::budget::Budget;
-use crate::verify::effect::{Effects, effects};
+use crate::verify::canonical::simplest;
 use crate::verify::statement::{Claim, Settlement, Statement};
 
 use super::document::{AxisValues, Certificate, Combinations, Winner, WinnerStage};
 use super::format::{ORDER, SCHEMA};
-use super::parameters::{NAMED, PARAMETERS};
+use super::parameters::PARAMETERS;
 use super::settle::{self, Goal};
 use super::{job, rules, space};
 
@@ -61,11 +62,7 @@ pub fn certify(instance: &Instance, outcome: &Outcome) -> Result<Certificate, Ce
         complete: goal.complete,
         winner: choice.map(|choice| &choice.layout),
     };
-    let effects = effects_of(claim, &combinations)?;
-    let mut named = instance.job.clone();
-    for (choice, &name) in NAMED.iter().zip(&effects.names) {
-        (choice.set)(&mut named, name);
-    }
+    let (stated, left_out) = simplest_job(claim, &combinations)?;
     let quantum_s = match outcome {
         Outcome::Infeasible(_) => None,
         _ => Some(table.quantum.step_time(FILL_STEPS as i64).value()),
@@ -83,7 +80,7 @@ pub fn certify(instance: &Instance, outcome: &Outcome) -> Result<Certificate, Ce
         schema: SCHEMA.to_owned(),
         formulation: formulation.as_str().to_owned(),
         status: outcome.status().to_owned(),
-        job: job::write(&named, &effects.left_out),
+        job: job::write(&stated, &left_out),
         max_oom_risk: instance.max_oom_risk,
         space: ORDER.map(|axis| axis_values(instance, axis)).to_vec(),
         forbidden: rules::forbidden(instance),
@@ -96,8 +93,12 @@ pub fn certify(instance: &Instance, outcome: &Outcome) -> Result<Certificate, Ce
     })
 }
 
-/// Which figures matter, by the statements that the checker would make for itself.
-fn effects_of(claim: Claim, combinations: &Combinations) -> Result<Effects, CertifyError> {
+/// The simplest job of which the statements are the same, and the figures that do not matter, by what
+/// the checker would find for itself.
+fn simplest_job(
+    claim: Claim,
+    combinations: &Combinations,
+) -> Result<(Job, Vec<bool>), CertifyError> {
     let pairs = |list: &[(u64, i64)], settlement: fn(i64) -> Settlement| {
         let settled = list
             .iter()
@@ -117,7 +118,7 @@ fn effects_of(claim: Claim, combinations: &Combinations) -> Result<Effects, Cert
     let too_large = |_| CertifyError::TooLarge;
     let statement = Statement::of(claim, &settled, &mut budget).map_err(too_large)?;
     let statement = statement.ok_or(CertifyError::Disagreement)?;
-    effects(&statement, &mut budget).map_err(too_large)
+    simplest(&statement, &mut budget).map_err(too_large)
 }
 
 fn axis_values(instance: &Instance, axis: Axis) -> AxisValues {

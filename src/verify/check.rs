@@ -3,14 +3,14 @@
 use crate::axis::Axis;
 use crate::certificate::document::{Certificate, Combinations};
 use crate::certificate::format::{RULES, SCHEMA};
-use crate::certificate::parameters::{NAMED, PARAMETERS};
+use crate::certificate::parameters::PARAMETERS;
 use crate::instance::Instance;
 use crate::plan::Formulation;
 use crate::planner::quantise;
 use crate::rule::Rule;
 
 use super::budget::{Budget, TooLarge};
-use super::effect::effects;
+use super::canonical::faults;
 use super::reason::Reasons;
 use super::space::{Walked, amounts, walk};
 use super::statement::{Claim, Settlement, Statement};
@@ -81,7 +81,12 @@ fn check_parts(
     if !reasons.is_empty() {
         return Ok(None);
     }
-    check_effects(&statement, certificate, reasons, &mut budget)?;
+    let stated = PARAMETERS
+        .iter()
+        .map(|parameter| certificate.job.contains_key(parameter.key));
+    for (key, cause) in faults(&statement, &stated.collect::<Vec<_>>(), &mut budget)? {
+        reasons.add(format!("job.{key}"), cause);
+    }
     Ok(Some(accepted(certificate, status, &statement)))
 }
 
@@ -216,31 +221,6 @@ fn bound(status: &str, statement: &Statement, found: &Combinations) -> Option<i6
         "optimal" => known,
         _ => known.into_iter().chain(open).min(),
     }
-}
-
-/// The document states the figures that matter, and of names with one effect the first.
-fn check_effects(
-    statement: &Statement,
-    certificate: &Certificate,
-    reasons: &mut Reasons,
-    budget: &mut Budget,
-) -> Result<(), TooLarge> {
-    let effects = effects(statement, budget)?;
-    for (parameter, left_out) in PARAMETERS.iter().zip(effects.left_out) {
-        if left_out && certificate.job.contains_key(parameter.key) {
-            let cause = "has no effect and has to be left out";
-            reasons.add(format!("job.{}", parameter.key), cause);
-        }
-    }
-    let job = &statement.claim.instance.job;
-    for (choice, name) in NAMED.iter().zip(effects.names) {
-        if name != (choice.get)(job) {
-            let first = (choice.names)()[name];
-            let cause = format!("has the same effect as `{first}`, which has to be stated");
-            reasons.add(format!("job.{}", choice.key), cause);
-        }
-    }
-    Ok(())
 }
 
 fn accepted(certificate: &Certificate, status: &'static str, statement: &Statement) -> Accepted {

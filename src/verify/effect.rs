@@ -1,10 +1,7 @@
-//! Which figures of a job a statement depends on.
-//!
-//! A certificate leaves out the figures without effect, and of several names with the same effect
-//! it states the first. So there is nothing in it that could be changed and go unnoticed.
+//! Whether a change of a figure or name of the job changes a number of a statement.
 
-use crate::certificate::parameters::{NAMED, PARAMETERS, Scope};
-use crate::certificate::{format::RULES, job::ABSENT};
+use crate::certificate::format::RULES;
+use crate::certificate::parameters::{NAMED, PARAMETERS};
 use crate::cost_model::CellCosts;
 use crate::instance::Instance;
 use crate::job::Job;
@@ -17,18 +14,18 @@ use super::problem::{Problem, within_limits};
 use super::space;
 use super::statement::{Claim, Settlement, Statement, ideal_step_time, quantum, winner_numbers};
 
-/// Figures that are tried in place of another.
-const TRIED: [f64; 2] = [ABSENT, 3.0];
-
 /// A change of one figure or name.
-#[derive(Debug, Clone, Copy)]
-enum Probe {
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Probe {
+    /// The figure at a position takes another value.
     Figure(usize, f64),
+    /// The choice at a position takes another name.
     Name(usize, usize),
 }
 
 impl Probe {
-    fn apply(self, job: &mut Job) {
+    /// Makes the change.
+    pub(super) fn apply(self, job: &mut Job) {
         match self {
             Self::Figure(index, value) => (PARAMETERS[index].set)(job, value),
             Self::Name(index, name) => (NAMED[index].set)(job, name),
@@ -44,68 +41,24 @@ impl Probe {
     }
 }
 
-/// What a certificate of the statement leaves out and which names it states.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Effects {
-    /// For each figure, whether no statement depends on it.
-    pub(crate) left_out: Vec<bool>,
-    /// For each choice, the first name with the same effect.
-    pub(crate) names: Vec<usize>,
-}
-
-/// The effects of all figures and names.
-pub(crate) fn effects(statement: &Statement, budget: &mut Budget) -> Result<Effects, TooLarge> {
-    let job = &statement.claim.instance.job;
-    let mut probes = Vec::new();
-    for (index, parameter) in PARAMETERS.iter().enumerate() {
-        if !parameter.range.is_count() {
-            probes.extend(TRIED.map(|value| Probe::Figure(index, value)));
-        }
-    }
-    for (index, choice) in NAMED.iter().enumerate() {
-        let earlier = 0..(choice.get)(job);
-        probes.extend(earlier.map(|name| Probe::Name(index, name)));
-    }
-    let (rules, costs): (Vec<Probe>, Vec<Probe>) = probes.into_iter().partition(
-        |probe| matches!(probe, Probe::Name(index, _) if NAMED[*index].scope == Scope::Rules),
-    );
-    let mut silent = silent(statement, costs, budget)?;
-    for probe in rules {
-        if !changes_rules(statement, probe, budget)? {
-            silent.push(probe);
-        }
-    }
-    let left_out = (0..PARAMETERS.len()).map(|index| {
-        let own = |probe: &&Probe| matches!(probe, Probe::Figure(other, _) if *other == index);
-        silent.iter().filter(own).count() == TRIED.len()
-    });
-    let names = NAMED.iter().enumerate().map(|(index, choice)| {
-        let earlier = silent.iter().filter_map(|probe| match probe {
-            Probe::Name(other, name) if *other == index => Some(*name),
-            _ => None,
-        });
-        earlier.min().unwrap_or_else(|| (choice.get)(job))
-    });
-    Ok(Effects {
-        left_out: left_out.collect(),
-        names: names.collect(),
-    })
-}
-
-/// The probes that change no number of the statement.
+/// The probes on costs that change no number of the statement. The job is that of the statement, or one
+/// with the same numbers.
 ///
 /// Probes of different subjects are tried together: where that leaves the coefficients of a
 /// combination as they are, none of them matters to it.
-fn silent(
+pub(super) fn silent(
     statement: &Statement,
-    probes: Vec<Probe>,
+    job: &Job,
+    probes: &[Probe],
     budget: &mut Budget,
 ) -> Result<Vec<Probe>, TooLarge> {
     let mut silent = Vec::new();
-    let mut waiting: Vec<Probe> = probes
-        .into_iter()
-        .filter(|&probe| !changes_winner(statement, probe))
-        .collect();
+    let mut waiting: Vec<Probe> = Vec::new();
+    for &probe in probes {
+        if !changes_tables(statement, job, probe) && !changes_winner(statement, job, probe) {
+            waiting.push(probe);
+        }
+    }
     while !waiting.is_empty() {
         let mut round: Vec<Probe> = Vec::new();
         waiting.retain(|&probe| {
@@ -115,7 +68,7 @@ fn silent(
             }
             taken
         });
-        silent.extend(silent_together(statement, round, budget)?);
+        silent.extend(silent_together(statement, job, &round, budget)?);
     }
     Ok(silent)
 }
@@ -130,12 +83,13 @@ struct Trial {
 
 fn silent_together(
     statement: &Statement,
-    probes: Vec<Probe>,
+    job: &Job,
+    probes: &[Probe],
     budget: &mut Budget,
 ) -> Result<Vec<Probe>, TooLarge> {
     let instance = statement.claim.instance;
     let changed = |probes: &mut dyn Iterator<Item = Probe>| {
-        let mut job = instance.job.clone();
+        let mut job = job.clone();
         probes.for_each(|probe| probe.apply(&mut job));
         job
     };
@@ -254,9 +208,8 @@ fn same_memory(a: &CellUnits, b: &CellUnits) -> bool {
 }
 
 /// Whether the capacity or a number of the winner would be another.
-fn changes_winner(statement: &Statement, probe: Probe) -> bool {
-    let mut instance = statement.claim.instance.clone();
-    probe.apply(&mut instance.job);
+fn changes_winner(statement: &Statement, job: &Job, probe: Probe) -> bool {
+    let instance = changed(statement, job, probe);
     let capacity = quantise::capacity(&instance);
     if capacity != statement.capacity {
         return true;
@@ -278,22 +231,47 @@ fn changes_winner(statement: &Statement, probe: Probe) -> bool {
     winner_numbers(&claim, statement.quantum, &problem) != statement.numbers
 }
 
+/// The instance of the statement with this job, changed.
+fn changed(statement: &Statement, job: &Job, probe: Probe) -> Instance {
+    let mut instance = Instance {
+        job: job.clone(),
+        ..statement.claim.instance.clone()
+    };
+    probe.apply(&mut instance.job);
+    instance
+}
+
+/// Whether an amount in the table of a rule would be another.
+fn changes_tables(statement: &Statement, job: &Job, probe: Probe) -> bool {
+    let rules = match probe {
+        Probe::Figure(index, _) => PARAMETERS[index].rules,
+        Probe::Name(index, _) => NAMED[index].rules,
+    };
+    if rules.is_empty() {
+        return false;
+    }
+    let other = changed(statement, job, probe);
+    RULES
+        .iter()
+        .filter(|(rule, _)| rules.contains(rule))
+        .any(|&(rule, axes)| {
+            let table = |instance| space::amounts(instance, rule, axes, usize::MAX);
+            table(&other) != table(statement.claim.instance)
+        })
+}
+
 /// Whether another name changes a rule's table, what is permitted of the winner, or how a combination is
 /// settled.
-fn changes_rules(
+pub(super) fn changes_rules(
     statement: &Statement,
+    job: &Job,
     probe: Probe,
     budget: &mut Budget,
 ) -> Result<bool, TooLarge> {
-    let instance = statement.claim.instance;
-    let mut other: Instance = instance.clone();
-    probe.apply(&mut other.job);
-    for (rule, axes) in RULES {
-        let table = |instance| space::amounts(instance, rule, axes, usize::MAX);
-        if table(&other) != table(instance) {
-            return Ok(true);
-        }
+    if changes_tables(statement, job, probe) {
+        return Ok(true);
     }
+    let other = changed(statement, job, probe);
     let claim = statement.claim;
     for index in from_the_best(statement) {
         let (open, units) = (&statement.open[index], &statement.units[index]);

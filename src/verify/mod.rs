@@ -10,9 +10,11 @@
 
 mod bounds;
 pub(crate) mod budget;
+pub(crate) mod canonical;
 mod check;
 mod cut;
-pub(crate) mod effect;
+mod decimal;
+mod effect;
 pub(crate) mod header;
 mod optimum;
 mod permission;

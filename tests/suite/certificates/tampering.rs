@@ -136,7 +136,7 @@ fn replacements(value: &Value, words: &[String]) -> Vec<Value> {
                         .map(|v| json!(v)),
                 );
             } else if let Some(number) = number.as_f64() {
-                let factors = [1.1, 0.9, 2.0, 0.5, 1000.0, -1.0, 0.0];
+                let factors = [1.01, 0.99, 1.1, 0.9, 2.0, 0.5, 1000.0, -1.0, 0.0];
                 changed.extend(factors.iter().map(|factor| json!(number * factor)));
                 changed.extend([number + 1.0, number - 1.0].map(|value| json!(value)));
             }
