@@ -130,6 +130,10 @@ fn nullable<'a, T: Deserialize<'a>, D: Deserializer<'a>>(
 
 impl Certificate {
     /// The document as text: one key a line.
+    ///
+    /// # Panics
+    ///
+    /// Never: its keys are strings and its numbers finite.
     #[must_use]
     pub fn to_text(&self) -> String {
         let value =

@@ -37,6 +37,8 @@ pub(crate) enum Range {
     NotNegative,
     /// Between -1 and 1.
     Signed,
+    /// Seconds, at least 0.
+    Duration,
     /// An exponent of a norm: at least 1.
     Norm,
 }
@@ -56,6 +58,7 @@ impl Range {
             Self::Positive => (Self::SMALLEST..=Self::LARGEST).contains(&value),
             Self::NotNegative => (0.0..=Self::LARGEST).contains(&value),
             Self::Signed => (-1.0..=1.0).contains(&value),
+            Self::Duration => (0.0..=1000.0).contains(&value),
             Self::Norm => (1.0..=Self::LARGEST).contains(&value),
         }
     }
@@ -119,16 +122,26 @@ impl Figure for f64 {
     }
 }
 
-macro_rules! figures {
-    (whole: $($whole:ty),+; quantities: $($quantity:ident),+;) => {
-        $(impl Figure for $whole {
-            fn figure(&self) -> f64 {
-                *self as f64
-            }
-            fn replace(&mut self, value: f64) {
-                *self = value as $whole;
-            }
-        })+
+impl Figure for u32 {
+    fn figure(&self) -> f64 {
+        f64::from(*self)
+    }
+    fn replace(&mut self, value: f64) {
+        *self = value as Self;
+    }
+}
+
+impl Figure for u64 {
+    fn figure(&self) -> f64 {
+        *self as f64
+    }
+    fn replace(&mut self, value: f64) {
+        *self = value as Self;
+    }
+}
+
+macro_rules! quantities {
+    ($($quantity:ident),+) => {
         $(impl Figure for $quantity {
             fn figure(&self) -> f64 {
                 self.value()
@@ -140,10 +153,7 @@ macro_rules! figures {
     };
 }
 
-figures! {
-    whole: u32, u64;
-    quantities: Bytes, BytesPerSecond, FlopsPerSecond, Seconds;
-}
+quantities!(Bytes, BytesPerSecond, FlopsPerSecond, Seconds);
 
 macro_rules! parameters {
     ($($key:literal $range:expr => $($place:ident).+ $(, $unit:ident)?;)+) => {
@@ -199,7 +209,7 @@ macro_rules! named {
     };
 }
 
-use Range::{Count, Norm, NotNegative, Positive, Signed, Whole};
+use Range::{Count, Duration, Norm, NotNegative, Positive, Signed, Whole};
 
 /// Bytes of a GB, bytes a second of a GB/s.
 const GIGA: f64 = 1e9;
@@ -229,11 +239,11 @@ parameters! {
     "cluster.efficiency.flash_attention_1" Positive => cluster.efficiency.flash_attention_1;
     "cluster.efficiency.flash_attention_2" Positive => cluster.efficiency.flash_attention_2;
     "cluster.efficiency.memory_bandwidth" Positive => cluster.efficiency.memory_bandwidth;
-    "cluster.efficiency.ring_hop_s" NotNegative => cluster.efficiency.ring_hop;
+    "cluster.efficiency.ring_hop_s" Duration => cluster.efficiency.ring_hop;
     "cluster.efficiency.congestion" NotNegative => cluster.efficiency.congestion;
-    "cluster.efficiency.collective_latency_s" NotNegative =>
+    "cluster.efficiency.collective_latency_s" Duration =>
         cluster.efficiency.collective_latency;
-    "cluster.efficiency.pipeline_hop_latency_s" NotNegative =>
+    "cluster.efficiency.pipeline_hop_latency_s" Duration =>
         cluster.efficiency.pipeline_hop_latency;
     "framework.memory.gradient_bytes" NotNegative => framework.memory.gradient_bytes;
     "framework.memory.logit_bytes" NotNegative => framework.memory.logit_bytes;
@@ -249,12 +259,12 @@ parameters! {
     "framework.speed.softmax_bytes_fused" NotNegative => framework.speed.softmax_bytes_fused;
     "framework.speed.softmax_bytes_torch" NotNegative => framework.speed.softmax_bytes_torch;
     "framework.speed.logit_bytes" NotNegative => framework.speed.logit_bytes;
-    "framework.speed.launch_s" NotNegative => framework.speed.launch;
-    "framework.speed.launch_unfused_s" NotNegative => framework.speed.launch_unfused;
+    "framework.speed.launch_s" Duration => framework.speed.launch;
+    "framework.speed.launch_unfused_s" Duration => framework.speed.launch_unfused;
     "framework.speed.launch_recompute" NotNegative => framework.speed.launch_recompute;
     "framework.speed.launch_norm" Norm => framework.speed.launch_norm;
-    "framework.speed.micro_batch_overhead_s" NotNegative => framework.speed.micro_batch_overhead;
-    "framework.speed.step_overhead_s" NotNegative => framework.speed.step_overhead;
+    "framework.speed.micro_batch_overhead_s" Duration => framework.speed.micro_batch_overhead;
+    "framework.speed.step_overhead_s" Duration => framework.speed.step_overhead;
     "framework.speed.transfer_exposed" NotNegative => framework.speed.transfer_exposed;
     "framework.speed.bubble" NotNegative => framework.speed.bubble;
     "framework.speed.bubble_zero_1p" NotNegative => framework.speed.bubble_zero_1p;
@@ -262,7 +272,7 @@ parameters! {
     "framework.speed.bubble_interleaved" NotNegative => framework.speed.bubble_interleaved;
     "framework.speed.reduction_bytes" NotNegative => framework.speed.reduction_bytes;
     "framework.speed.sharded_bytes" NotNegative => framework.speed.sharded_bytes;
-    "framework.speed.sharded_latency_s" NotNegative => framework.speed.sharded_latency;
+    "framework.speed.sharded_latency_s" Duration => framework.speed.sharded_latency;
     "framework.speed.sharded_norm" Norm => framework.speed.sharded_norm;
     "framework.speed.tensor_parallel_across" Positive => framework.speed.tensor_parallel_across;
 }

@@ -5,6 +5,7 @@ use crate::instance::Instance;
 use crate::layout::Schedule;
 use crate::planner::candidates;
 use crate::rule::Rule;
+use crate::verify::header::sort_key;
 
 use super::document::{Forbidden, RuleTable};
 use super::format::{ORDER, RULES};
@@ -112,7 +113,7 @@ pub(super) fn forbidden(instance: &Instance) -> Vec<Forbidden> {
             .sort_by_key(|&(axis, code)| (place(axis), code));
         assignment.0.dedup();
     }
-    assignments.sort_by_cached_key(|assignment| crate::verify::header::sort_key(assignment));
+    assignments.sort_by_cached_key(sort_key);
     assignments.dedup();
     let mut free = instance.clone();
     free.space.forbidden.clear();

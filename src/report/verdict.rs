@@ -23,14 +23,16 @@ fn accept(accepted: &Accepted, style: &Style) -> String {
         solved,
         open,
     } = accepted.counts;
-    let mut line = format!(
+    let open = if open > 0 {
+        format!(", {open} open")
+    } else {
+        String::new()
+    };
+    let line = format!(
         "accepted: {}, {total} combinations: {broken} broken, {infeasible} infeasible, {pruned} pruned, \
-         {solved} solved",
+         {solved} solved{open}",
         accepted.status
     );
-    if open > 0 {
-        line.push_str(&format!(", {open} open"));
-    }
     let mut text = style.paint(Meaning::Good, &wrap(&line, 2)) + "\n";
     if let Some(winner) = &accepted.winner {
         let gap = match accepted.status {
@@ -51,18 +53,18 @@ fn accept(accepted: &Accepted, style: &Style) -> String {
 }
 
 fn reject(reasons: &Reasons, style: &Style) -> String {
-    let mut text = String::new();
+    let mut lines = Vec::new();
     for (index, reason) in reasons.list().iter().enumerate() {
         let line = if index == 0 {
             format!("rejected: {reason}")
         } else {
             format!("  {reason}")
         };
-        text += &(style.paint(Meaning::Bad, &wrap(&line, 4)) + "\n");
+        lines.push(style.paint(Meaning::Bad, &wrap(&line, 4)));
     }
     let more = reasons.count() - reasons.list().len();
     if more > 0 {
-        text += &format!("  and {more} more\n");
+        lines.push(format!("  and {more} more"));
     }
-    text
+    lines.join("\n") + "\n"
 }

@@ -122,7 +122,7 @@ fn least_extra_equal(
     let last = problem.stages() - 1;
     let most: Vec<i64> = tables.iter().map(Table::most).collect();
     let extra = |stage: usize, layers: i64| tables[stage].row(layers).recomputed.extra;
-    let mut least = i64::MAX;
+    let mut smallest = i64::MAX;
     for middle in problem.middles(&most) {
         let between: i64 = (1..last).map(|stage| extra(stage, middle)).sum();
         let both = problem.layers - middle * (last as i64 - 1);
@@ -130,7 +130,7 @@ fn least_extra_equal(
         let first = first..=most[0].min(both - problem.windows[last].0);
         budget.spend(first.clone().count() as u64 + last as u64)?;
         let ends = first.map(|first| extra(0, first) + extra(last, both - first));
-        least = ends.fold(least, |least, ends| least.min(ends + between));
+        smallest = ends.fold(smallest, |smallest, ends| smallest.min(ends + between));
     }
-    Ok(least)
+    Ok(smallest)
 }

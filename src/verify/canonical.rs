@@ -80,15 +80,13 @@ fn simpler(range: Range, value: f64) -> Vec<f64> {
     let values: Vec<f64> = match range {
         Range::Count(_) | Range::Whole(_) => vec![value - 1.0],
         _ => {
-            let zero = Some(0.0).filter(|_| value != 0.0);
+            let before = decimal::before(value);
+            let zero = before.map(|_| 0.0);
             let shorter = decimal::shorter(value);
-            zero.into_iter()
-                .chain(shorter)
-                .chain(decimal::before(value))
-                .collect()
+            zero.into_iter().chain(shorter).chain(before).collect()
         }
     };
-    let possible = |other: &f64| range.contains(*other) && *other != value;
+    let possible = |other: &f64| range.contains(*other);
     values.into_iter().filter(possible).collect()
 }
 

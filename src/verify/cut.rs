@@ -24,11 +24,8 @@ pub(super) fn own(partition: Partition, layers: i64, stages: i64) -> Vec<i64> {
     let listed = ends_lighter((layers + 2) / stages, (layers + 2) % stages, stages);
     match partition {
         Partition::EmbeddingAndHead => listed,
-        Partition::Equal | Partition::Even => even(layers, stages),
-        Partition::Free | Partition::FirstAndLast if all_alike => even(layers, stages),
-        Partition::Free if listed.iter().all(|&count| count > 0) => listed,
-        Partition::Free => even(layers, stages),
-        Partition::FirstAndLast => {
+        Partition::Free if !all_alike && listed.iter().all(|&count| count > 0) => listed,
+        Partition::FirstAndLast if !all_alike => {
             let between = stages - 2;
             let share = (layers + 1 + stages) / stages;
             let most = if between > 0 {
@@ -42,6 +39,7 @@ pub(super) fn own(partition: Partition, layers: i64, stages: i64) -> Vec<i64> {
             cut[stages as usize - 1] = rest / 2;
             cut
         }
+        _ => even(layers, stages),
     }
 }
 

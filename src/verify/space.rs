@@ -53,24 +53,19 @@ pub(super) fn amounts(
     axes: &[Axis],
     most: usize,
 ) -> Option<Vec<i64>> {
-    let mut rows: Vec<Codes> = vec![[1; Axis::COUNT]];
-    for &axis in axes {
-        let values = instance.space.values(axis);
-        if rows.len().checked_mul(values.len())? > most {
-            return None;
+    let count = axes.iter().try_fold(1_usize, |count, &axis| {
+        count.checked_mul(instance.space.values(axis).len())
+    });
+    let count = count.filter(|&count| count <= most)?;
+    let amounts = (0..count).map(|mut index| {
+        let mut codes = [1; Axis::COUNT];
+        for &axis in axes.iter().rev() {
+            let values = instance.space.values(axis);
+            codes[axis as usize] = values[index % values.len()];
+            index /= values.len();
         }
-        rows = rows
-            .iter()
-            .flat_map(|row| {
-                values.iter().map(|&code| {
-                    let mut codes = *row;
-                    codes[axis as usize] = code;
-                    codes
-                })
-            })
-            .collect();
-    }
-    let amounts = rows.iter().map(|codes| amount(rule, &instance.job, codes));
+        amount(rule, &instance.job, &codes)
+    });
     Some(amounts.collect())
 }
 

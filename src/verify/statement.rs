@@ -14,6 +14,9 @@ use super::optimum::best;
 use super::problem::{Problem, within_limits};
 use super::space::{Open, walk};
 
+/// Most stages over all combinations; spaces of 60,000 combinations have a few million.
+const MOST_STAGES: u64 = 20_000_000;
+
 /// How a combination that breaks no rule is settled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Settlement {
@@ -111,6 +114,12 @@ impl<'a> Statement<'a> {
     /// Coefficients of all open combinations, and what the winner costs; nothing is settled yet.
     pub(super) fn new(claim: Claim<'a>, open: Vec<Open>) -> Result<Self, TooLarge> {
         let instance = claim.instance;
+        let stages = open
+            .iter()
+            .map(|open| u64::from(open.cell.pipeline_parallel));
+        if stages.sum::<u64>() > MOST_STAGES {
+            return Err(TooLarge);
+        }
         let costs: Vec<CellCosts> = open
             .iter()
             .map(|open| CellCosts::new(&instance.job, &open.cell))

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use parlayout::axis::Axis;
 use parlayout::rule::Rule;
+use rayon::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
@@ -185,8 +186,8 @@ pub(super) fn same(a: &Value, b: &Value) -> bool {
 }
 
 /// Changes the certificate in up to `places_of_a_kind` places of each kind and in up to `changes` ways
-/// each, one at a time. Returns what was accepted nevertheless, and how much was tried.
-fn tamper(text: &str, places_of_a_kind: usize, changes: usize) -> (Vec<String>, usize) {
+/// each, one at a time. Returns what was accepted nevertheless.
+fn tamper(text: &str, places_of_a_kind: usize, changes: usize) -> Vec<String> {
     let mut document: Value = serde_json::from_str(text).expect("a certificate is JSON");
     let mut all = Vec::new();
     places(&document, &mut Vec::new(), &mut all);
@@ -195,7 +196,7 @@ fn tamper(text: &str, places_of_a_kind: usize, changes: usize) -> (Vec<String>, 
         kinds.entry(kind(&path)).or_default().push(path);
     }
     let words = vocabulary();
-    let (mut missed, mut tried) = (Vec::new(), 0);
+    let mut missed = Vec::new();
     for path in kinds
         .values()
         .flat_map(|paths| spread(paths, places_of_a_kind))
@@ -207,14 +208,13 @@ fn tamper(text: &str, places_of_a_kind: usize, changes: usize) -> (Vec<String>, 
             .collect();
         for changed in spread(&changed, changes) {
             *at(&mut document, &path) = changed.clone();
-            tried += 1;
             if matches!(verify(&document.to_string()), Ok(Verdict::Accepted(_))) {
                 missed.push(format!("{}: {original} -> {changed}", shown(&path)));
             }
         }
         *at(&mut document, &path) = original;
     }
-    (missed, tried)
+    missed
 }
 
 /// A figure that was left out may not be added.
@@ -256,30 +256,30 @@ const SMALL: usize = 7_000;
 /// Certificates from this size on are changed in a few places of each kind, those of `staged` only.
 const LARGE: usize = 80_000;
 
+/// The changes of a certificate that are accepted.
+fn missed(instance: &Instance, formulation: Formulation) -> Vec<String> {
+    let text = certificate(instance, &solved(instance, &options(formulation)));
+    let (of_a_kind, changes) = match text.len() {
+        0..SMALL => (usize::MAX, usize::MAX),
+        SMALL..LARGE => (8, 12),
+        _ if formulation == Formulation::Staged => (3, 3),
+        _ => return Vec::new(),
+    };
+    let missed = tamper(&text, of_a_kind, changes).into_iter();
+    let missed = missed.chain(add_figures(&text));
+    missed
+        .map(|change| format!("{} {formulation:?} {change}", instance.name))
+        .collect()
+}
+
 #[test]
 fn no_change_is_accepted() {
-    let mut missed = Vec::new();
-    for instance in instances() {
-        for formulation in FORMULATIONS {
-            let text = certificate(&instance, &solved(&instance, &options(formulation)));
-            let (of_a_kind, changes) = match text.len() {
-                0..SMALL => (usize::MAX, usize::MAX),
-                SMALL..LARGE => (8, 12),
-                _ if formulation == Formulation::Staged => (3, 4),
-                _ => continue,
-            };
-            let started = std::time::Instant::now();
-            let (found, tried) = tamper(&text, of_a_kind, changes);
-            eprintln!(
-                "{} {formulation:?}: {tried} changes, {} accepted, {:?}",
-                instance.name,
-                found.len(),
-                started.elapsed()
-            );
-            let found = found.into_iter().chain(add_figures(&text));
-            missed
-                .extend(found.map(|change| format!("{} {formulation:?} {change}", instance.name)));
-        }
-    }
+    let cases: Vec<(Instance, Formulation)> = instances()
+        .flat_map(|instance| FORMULATIONS.map(|formulation| (instance.clone(), formulation)))
+        .collect();
+    let missed: Vec<String> = cases
+        .par_iter()
+        .flat_map(|(instance, formulation)| missed(instance, *formulation))
+        .collect();
     assert!(missed.is_empty(), "{}", missed.join("\n"));
 }
