@@ -202,6 +202,39 @@ impl Candidate {
     }
 }
 
+/// A set of axes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct AxisSet(u32);
+
+impl AxisSet {
+    /// No axis.
+    pub const EMPTY: Self = Self(0);
+
+    /// The set with `axis` added.
+    #[must_use]
+    pub const fn with(self, axis: Axis) -> Self {
+        Self(self.0 | 1 << axis as u32)
+    }
+
+    /// Whether the set has no axis.
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Whether `axis` is in the set.
+    #[must_use]
+    pub const fn contains(self, axis: Axis) -> bool {
+        self.0 & (1 << axis as u32) != 0
+    }
+
+    /// The axes, in the order of [`Axis::ALL`].
+    pub fn iter(self) -> impl Iterator<Item = Axis> {
+        let mut all = Axis::ALL.into_iter();
+        std::iter::from_fn(move || all.find(|&axis| self.contains(axis)))
+    }
+}
+
 /// Values of some axes: a pin, a forbidden combination, or what the user typed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Assignment(pub Vec<(Axis, u32)>);

@@ -1,5 +1,6 @@
 //! The machine: accelerators, nodes, networks, and how efficiently software uses them.
 
+use crate::cost_model::discrepancy::DIMENSIONS;
 use crate::layout::AttentionKernel;
 use crate::quantity::{Bytes, BytesPerSecond, FlopsPerSecond, Seconds};
 use crate::workload::Precision;
@@ -49,6 +50,8 @@ pub struct Cluster {
     pub efficiency: Efficiency,
     /// Where the figures come from.
     pub calibration: Calibration,
+    /// What measured runs say beyond the formulas, where that was learned.
+    pub discrepancy: Option<Discrepancy>,
 }
 
 /// Fitted or assumed parameters of the cost model that belong to GPU and network.
@@ -113,4 +116,20 @@ pub struct MemoryError {
     pub shift: f64,
     /// Its scale (standard deviation times `sqrt(3) / pi`).
     pub scale: f64,
+}
+
+/// Residuals of measured runs as a Gaussian process over layouts: see
+/// [`discrepancy`](crate::cost_model::discrepancy).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Discrepancy {
+    /// Where the runs lie, by [`features`](crate::cost_model::discrepancy::features).
+    pub points: Vec<[f64; DIMENSIONS]>,
+    /// Weight of each run, `(K + noise^2 I)^-1 r`.
+    pub weights: Vec<f64>,
+    /// Standard deviation of the residuals before any run is seen.
+    pub amplitude: f64,
+    /// Distance over which residuals are alike.
+    pub length_scale: f64,
+    /// Standard deviation of a run's own residual.
+    pub noise: f64,
 }

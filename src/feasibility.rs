@@ -19,6 +19,7 @@ pub fn check(instance: &Instance, layout: &Layout) -> Vec<Violation> {
     let mut violations = check_choices(instance, &layout.cell);
     violations.extend(check_stages(instance, layout));
     violations.extend(check_listed(instance, layout));
+    violations.extend(check_constraints(instance, layout));
     if violations
         .iter()
         .all(|violation| !makes_costs_meaningless(&violation.rule))
@@ -312,7 +313,8 @@ fn check_listed(instance: &Instance, layout: &Layout) -> Vec<Violation> {
     let mut found = Vec::new();
     for axis in Axis::ALL {
         let (code, listed) = (candidate.code(axis), instance.space.values(axis));
-        if (axis == Axis::Checkpointing && flag.is_none()) || listed.contains(&code) {
+        let undecided = axis == Axis::Checkpointing && flag.is_none();
+        if undecided || !instance.space.is_listed(axis) || listed.contains(&code) {
             continue;
         }
         let values: Vec<String> = listed.iter().map(|&code| axis.show(code)).collect();
@@ -335,6 +337,24 @@ fn check_listed(instance: &Instance, layout: &Layout) -> Vec<Violation> {
         }
     }
     found
+}
+
+/// Rows of the user's own that do not hold.
+fn check_constraints(instance: &Instance, layout: &Layout) -> Vec<Violation> {
+    let batch = instance.job.workload.global_batch;
+    let rows = instance.space.constraints.iter();
+    let broken = rows.filter_map(|row| {
+        let left = row.left(layout, batch);
+        (!row.holds(left)).then(|| Violation {
+            rule: format!("{}({})", Rule::Constraint, row.name),
+            message: format!(
+                "{row} is {left}, and has to be {} {}",
+                row.comparison.words(),
+                row.right
+            ),
+        })
+    });
+    broken.collect()
 }
 
 /// Stages whose peak exceeds what the accepted risk allows.

@@ -1,6 +1,6 @@
 //! What a training framework fixes differently from others: rules, memory habits, software speed.
 
-use crate::layout::AttentionKernel;
+use crate::layout::{AttentionKernel, RmsNormKernel, SequenceParallel};
 use crate::quantity::{Bytes, Seconds};
 
 /// A profile of one training framework.
@@ -16,6 +16,10 @@ pub struct Framework {
     pub fused_rmsnorm: FusedRmsNorm,
     /// The kernel that runs where a measured run states none.
     pub usual_attention: AttentionKernel,
+    /// The `RMSNorm` that its speed was fitted with, and that runs where nothing else is said.
+    pub usual_rmsnorm: RmsNormKernel,
+    /// Whether tensor-parallel runs split the sequence where they do not say.
+    pub usual_sequence_parallel: SequenceParallel,
     /// Memory habits.
     pub memory: MemoryProfile,
     /// Speed of the software.
@@ -35,6 +39,13 @@ pub struct MemoryProfile {
     pub logit_bytes: f64,
     /// Further bytes a logit with several tensor-parallel ranks that gather them.
     pub logit_bytes_gathered: f64,
+    /// Bytes a token and hidden element kept between the tensor-parallel blocks of a layer: inputs of
+    /// norms and blocks, residuals.
+    pub hidden_bytes: f64,
+    /// Of those, what every rank keeps whole in spite of sequence parallelism.
+    pub gathered_bytes: f64,
+    /// Bytes a token and element of query and attention output; keys and values take 4 each pair.
+    pub attention_bytes: f64,
     /// Bytes a token and element that unfused norms of a layer keep, 16 in the paper's framework.
     pub norm_bytes: f64,
     /// Bytes a token and element of a gated feed-forward block, 8 when each tensor is kept once;
@@ -48,6 +59,8 @@ pub struct MemoryProfile {
     pub fixed: Bytes,
     /// Memory of each communicator with several ranks.
     pub communicator: Bytes,
+    /// The stage whose peak the framework's log states.
+    pub logged_peak: LoggedPeak,
 }
 
 /// Speed of a framework's software.
@@ -147,6 +160,15 @@ pub enum Logits {
     Sharded,
     /// Each rank holds all `V`.
     Gathered,
+}
+
+/// The pipeline stage whose peak memory a framework's log states.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LoggedPeak {
+    /// The stage with the largest peak (or all of them, of which the reader took the largest).
+    FullestStage,
+    /// The first stage.
+    FirstStage,
 }
 
 /// Who runs the optimizer on a parameter.

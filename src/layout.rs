@@ -61,6 +61,26 @@ pub struct Layout {
     pub stages: Vec<Stage>,
 }
 
+impl Layout {
+    /// The mode by which layers are checkpointed, as one flag for all of them; the first of
+    /// [`Recompute::ALL`] where several are mixed.
+    #[must_use]
+    pub fn checkpointing(&self) -> Checkpointing {
+        let used = |mode: Recompute| {
+            let stages = &self.stages;
+            stages
+                .iter()
+                .any(|stage| stage.recomputed[mode as usize] > 0)
+        };
+        match Recompute::ALL.iter().find(|&&mode| used(mode)) {
+            None => Checkpointing::None,
+            Some(Recompute::Full) => Checkpointing::Full,
+            Some(Recompute::FeedForward) => Checkpointing::FeedForward,
+            Some(Recompute::AttentionCore) => Checkpointing::AttentionCore,
+        }
+    }
+}
+
 /// Layers of one pipeline stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, PartialOrd, Ord)]
 pub struct Stage {

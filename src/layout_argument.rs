@@ -17,7 +17,8 @@ const STAGE_KEYS: [&str; 4] = [
 /// Reads `key=value` pairs separated by commas.
 ///
 /// Axes that are not named take the instance's pin, else: data parallelism fills the GPUs,
-/// sharding is ZeRO-1, kernels are the best listed, everything else is 1, off or none. Without
+/// sharding is ZeRO-1, kernels are the best listed, the sequence is split where the framework
+/// usually does, everything else is 1, off or none. Without
 /// `layers` the framework's own cut is used.
 ///
 /// # Errors
@@ -139,6 +140,12 @@ fn complete(assignment: &Assignment, instance: &Instance) -> Candidate {
         };
         assignment.get(axis).unwrap_or(usual)
     });
+    let habit = instance.job.framework.usual_sequence_parallel;
+    let open = instance.space.values(Axis::SequenceParallel).len() > 1;
+    let several = codes[Axis::TensorParallel as usize] > 1;
+    if assignment.get(Axis::SequenceParallel).is_none() && open && several {
+        codes[Axis::SequenceParallel as usize] = habit as u32;
+    }
     if assignment.get(Axis::DataParallel).is_none() {
         let degrees = [
             Axis::TensorParallel,

@@ -1,16 +1,21 @@
 //! Which values each axis may take.
 
-use crate::axis::{Assignment, Axis, Candidate};
+use crate::axis::{Assignment, Axis, AxisSet, Candidate};
+use crate::constraint::Constraint;
 use crate::job::Job;
-use crate::layout::{AttentionKernel, Checkpointing, RmsNormKernel, Schedule, Sharding};
+use crate::layout::{AttentionKernel, Checkpointing, Schedule, Sharding};
 
 /// The values that may be tried on each axis, and combinations that may not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LayoutSpace {
     /// Codes by axis, in the order of [`Axis::ALL`]; ascending, without repetition, not empty.
     values: [Vec<u32>; Axis::COUNT],
+    /// Axes whose values the user lists.
+    listed: AxisSet,
     /// Combinations that the user rules out.
     pub forbidden: Vec<Assignment>,
+    /// Rows of the user's own.
+    pub constraints: Vec<Constraint>,
 }
 
 /// Largest micro-batch tried unless the instance lists others.
@@ -26,11 +31,7 @@ impl LayoutSpace {
     #[must_use]
     pub fn everything_legal(job: &Job) -> Self {
         let gpus = job.cluster.gpus;
-        let divisors = |most: u32| {
-            (1..=most.min(gpus))
-                .filter(|d| gpus.is_multiple_of(*d))
-                .collect()
-        };
+        let divisors = |most: u32| divisors(gpus, most);
         let tensor: Vec<u32> = (1..=job.cluster.gpus_per_node.min(gpus))
             .filter(|&d| {
                 gpus.is_multiple_of(d) && job.transformer.heads.is_multiple_of(u64::from(d))
@@ -67,21 +68,74 @@ impl LayoutSpace {
                 Sharding::Parameters as u32,
             ],
             Axis::AttentionKernel => vec![AttentionKernel::Flash2 as u32],
-            Axis::RmsNormKernel => vec![RmsNormKernel::Fused as u32],
-            Axis::Checkpointing => (0..Checkpointing::ALL.len() as u32).collect(),
+            Axis::RmsNormKernel => vec![job.framework.usual_rmsnorm as u32],
+            // Flash attention recomputes its core anyway: that mode is of use to other kernels only.
+            Axis::Checkpointing => vec![
+                Checkpointing::None as u32,
+                Checkpointing::Full as u32,
+                Checkpointing::FeedForward as u32,
+            ],
             Axis::Schedule => vec![Schedule::OneForwardOneBackward as u32],
         });
         Self {
             values,
+            listed: AxisSet::EMPTY,
             forbidden: Vec::new(),
+            constraints: Vec::new(),
         }
     }
 
-    /// Replaces the values of one axis.
-    pub fn restrict(&mut self, axis: Axis, mut codes: Vec<u32>) {
+    /// The same wishes for another job: what the user lists stays, every other axis takes what is
+    /// legal for the job.
+    #[must_use]
+    pub fn for_job(&self, job: &Job) -> Self {
+        let mut space = Self {
+            values: Self::everything_legal(job).values,
+            ..self.clone()
+        };
+        for axis in self.listed.iter() {
+            space.values[axis as usize].clone_from(&self.values[axis as usize]);
+        }
+        if !self.listed.contains(Axis::Checkpointing) {
+            space.open_attention_core();
+        }
+        space
+    }
+
+    /// Replaces the values of one axis by those that the user lists.
+    pub fn restrict(&mut self, axis: Axis, codes: Vec<u32>) {
+        self.listed = self.listed.with(axis);
+        self.set(axis, codes);
+    }
+
+    /// Adds a value to those that may be tried on an axis.
+    pub fn open(&mut self, axis: Axis, code: u32) {
+        let mut codes = self.values(axis).to_vec();
+        codes.push(code);
+        self.set(axis, codes);
+    }
+
+    fn set(&mut self, axis: Axis, mut codes: Vec<u32>) {
         codes.sort_unstable();
         codes.dedup();
         self.values[axis as usize] = codes;
+    }
+
+    /// Whether the user lists the values of an axis.
+    #[must_use]
+    pub fn is_listed(&self, axis: Axis) -> bool {
+        self.listed.contains(axis)
+    }
+
+    /// Adds recomputation of the attention core where a kernel is listed that gains by it.
+    pub fn open_attention_core(&mut self) {
+        let kernels = self.values(Axis::AttentionKernel);
+        let gains = kernels
+            .iter()
+            .any(|&code| !AttentionKernel::ALL[code as usize].is_flash());
+        if gains {
+            self.open(Axis::Checkpointing, Checkpointing::AttentionCore as u32);
+        }
     }
 
     /// The codes that may be tried on `axis`, ascending.
@@ -109,4 +163,14 @@ impl LayoutSpace {
                 .iter()
                 .any(|assignment| assignment.matches(candidate))
     }
+}
+
+/// The divisors of `number` up to `most`, ascending, found in pairs.
+fn divisors(number: u32, most: u32) -> Vec<u32> {
+    let pairs = (1..=number.isqrt()).filter(|&small| number.is_multiple_of(small));
+    let mut found: Vec<u32> = pairs.flat_map(|small| [small, number / small]).collect();
+    found.retain(|&divisor| divisor <= most);
+    found.sort_unstable();
+    found.dedup();
+    found
 }

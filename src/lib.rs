@@ -2,9 +2,12 @@
 //! and explains it.
 
 pub mod axis;
+pub mod backtest;
+pub mod calibrate;
 pub mod catalog;
 pub mod certificate;
 pub mod cluster;
+pub mod constraint;
 pub mod cost_model;
 pub mod export;
 pub mod feasibility;
@@ -16,6 +19,7 @@ pub mod layout_argument;
 pub mod layout_space;
 pub mod plan;
 pub mod planner;
+pub mod price;
 pub mod quantity;
 pub mod report;
 pub mod rule;

@@ -64,6 +64,14 @@ pub struct Plan {
     pub proof: Proof,
 }
 
+impl Plan {
+    /// Whether no layout can be better than the choice.
+    #[must_use]
+    pub const fn gap_is_closed(&self) -> bool {
+        self.proof.gap <= 0.0
+    }
+}
+
 /// A layout and what the cost model says of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Evaluated {
@@ -80,6 +88,8 @@ pub struct Proof {
     pub formulation: Formulation,
     /// No layout of the space has a higher MFU.
     pub bound_mfu: Mfu,
+    /// The same as the program states it, rounded to quanta: parts per billion.
+    pub bound_parts: i64,
     /// Relative distance between the plan and the bound; 0 when optimal.
     pub gap: f64,
     /// Combinations of the space.

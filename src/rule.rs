@@ -37,13 +37,15 @@ pub enum Rule {
     AllowedValues,
     /// A combination that the instance forbids.
     Forbidden,
+    /// A row of the user's own.
+    Constraint,
     /// Peak memory of every stage stays within what the accepted risk allows.
     MemoryCapacity,
 }
 
 impl Rule {
     /// Every rule; those on memory last.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::GpuCount,
         Self::HeadsDivisible,
         Self::KeyValueHeadsDivisible,
@@ -59,6 +61,7 @@ impl Rule {
         Self::RmsNormKernelExcludesCheckpointing,
         Self::AllowedValues,
         Self::Forbidden,
+        Self::Constraint,
         Self::MemoryCapacity,
     ];
 
@@ -81,6 +84,7 @@ impl Rule {
             Self::RmsNormKernelExcludesCheckpointing => "rmsnorm_kernel_excludes_checkpointing",
             Self::AllowedValues => "allowed_values",
             Self::Forbidden => "forbidden",
+            Self::Constraint => "constraint",
             Self::MemoryCapacity => "memory_capacity",
         }
     }

@@ -1,5 +1,7 @@
 //! What one optimizer step has to do: sequences, batch, number formats.
 
+use crate::cost_model::flops::FlopConvention;
+
 /// The training job, apart from network and machine.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Workload {
@@ -11,6 +13,8 @@ pub struct Workload {
     pub precision: Precision,
     /// What is kept for every parameter besides weight and gradient.
     pub optimizer: Optimizer,
+    /// Which arithmetic a stated utilisation counts.
+    pub mfu_convention: FlopConvention,
 }
 
 impl Workload {

@@ -37,7 +37,7 @@
 //! `X_r = {c : l_rc violates b_r}`, and `sum_{c in X_r} x_c <= 0` describes the same selections with a
 //! tighter relaxation (coefficient strengthening under a one-hot row, taken to its end; Savelsbergh
 //! 1994, section 3). [`build`] states the rules with the caller's numbers: this is what is printed
-//! and exported. [`solve`] hands over the strengthened rows, since a floating-point solver cannot be
+//! and exported. [`solve()`] hands over the strengthened rows, since a floating-point solver cannot be
 //! trusted to see an excess of 1 over 200,000,000. What comes back is checked in integers against
 //! the caller's numbers.
 //!
@@ -210,6 +210,13 @@ fn first_of_equals(
     options: &SolverOptions,
 ) -> Result<Outcome<Solution>, LayoutChoiceError> {
     let profit = data.items[item].profit;
+    // No program is needed to see that no item before this one has its profit.
+    if data.items[..item]
+        .iter()
+        .all(|before| before.profit != profit)
+    {
+        return Ok(optimal(item, profit, *statistics));
+    }
     let floor = Rule {
         name: "profit_floor".into(),
         left: LeftSide::OverItems(profits(data)),

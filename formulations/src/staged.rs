@@ -50,8 +50,9 @@
 //! * one row a side row, under its own name.
 //!
 //! `tau*` and `delta*` are the floors of [`bounds`]: that the excess is not negative is the cut that
-//! closes nearly all of the gap. The program sees only the cells that survive the screening ([`CellBound`])
-//! and windows of `n` that the best known plan leaves; memory is within the tables.
+//! closes nearly all of the gap. The program sees only the cells that survive the screening ([`CellBound`]),
+//! in groups with the best bounds first, and windows of `n` that the best known plan leaves; memory is within
+//! the tables.
 //!
 //! # Exactness
 //! What the solver returns is rounded, its memory, time and rows computed anew in integers, and its
@@ -61,9 +62,13 @@
 use crate::solve::SolveError;
 
 pub mod bounds;
+mod check;
 pub mod data;
 mod dynamic;
+mod equal_middle;
+mod extra;
 mod lexicographic;
+mod limits;
 mod oracle;
 mod plan;
 mod program;
@@ -71,6 +76,7 @@ pub mod recompute;
 mod screen;
 mod search;
 mod shortage;
+mod side_rows;
 mod tables;
 #[cfg(test)]
 mod tests;
@@ -85,7 +91,7 @@ pub use dynamic::cell_optimum;
 pub use oracle::oracle;
 pub use plan::{Plan, check_plan, plan_of};
 pub use screen::CellBound;
-pub use search::{CellCounts, Report, build, solve};
+pub use search::{CellCounts, Report, bound_cells, build, solve};
 pub use shortage::{Shortage, shortage};
 pub use top::top;
 

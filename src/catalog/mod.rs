@@ -11,7 +11,7 @@ use crate::framework::Framework;
 use crate::instance::document::{self, Source, SourceKind};
 use crate::instance::file::{AcceleratorSection, ClusterSection, FrameworkSection, ModelSection};
 use crate::instance::reader::Value;
-use crate::instance::{self, Problems};
+use crate::instance::{self, Machine, Problems};
 use crate::transformer::Transformer;
 
 mod entries;
@@ -152,15 +152,47 @@ pub fn data_sheet_cluster(accelerator: &str) -> Option<&'static str> {
         .map(|(name, _)| name.as_str())
 }
 
-static SOURCES: LazyLock<BTreeMap<String, String>> = LazyLock::new(|| {
+/// Where the runs of one source were made.
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RunsSource {
+    framework: String,
+    /// Whether figures of the catalog were fitted to these runs.
+    #[serde(default)]
+    fitted: bool,
+    #[serde(default)]
+    clusters: BTreeMap<String, String>,
+}
+
+static SOURCES: LazyLock<BTreeMap<String, RunsSource>> = LazyLock::new(|| {
     toml::from_str(include_str!("../../catalog/sources.toml"))
-        .expect("the catalog's sources are names")
+        .expect("the catalog's sources are valid")
 });
+
+/// Whether a source of measured runs is known.
+#[must_use]
+pub fn knows_source(source: &str) -> bool {
+    SOURCES.contains_key(source)
+}
 
 /// The framework that a source of measured runs used, where that is known.
 #[must_use]
 pub fn framework_of_source(source: &str) -> Option<&'static str> {
-    SOURCES.get(source).map(String::as_str)
+    SOURCES.get(source).map(|known| known.framework.as_str())
+}
+
+/// Whether figures of the catalog were fitted to the runs of this source: scores on them are in
+/// sample.
+#[must_use]
+pub fn is_fitted_to(source: &str) -> bool {
+    SOURCES.get(source).is_some_and(|known| known.fitted)
+}
+
+/// The cluster on which a source of measured runs used this GPU, where that is known.
+#[must_use]
+pub fn cluster_of_source(source: &str, gpu: &str) -> Option<&'static str> {
+    let clusters = &SOURCES.get(source)?.clusters;
+    clusters.get(gpu).map(String::as_str)
 }
 
 /// A GPU by its catalog name.
@@ -194,10 +226,24 @@ pub fn accelerator(name: &str) -> Result<Accelerator, NotFound> {
 ///
 /// Never: the catalog is complete, which tests assert.
 pub fn cluster(name: &str) -> Result<Cluster, NotFound> {
-    let mut cluster = instance::cluster::one_node(cluster_section(name)?)
+    machine(name).map(|machine| machine.cluster)
+}
+
+/// One node of a cluster by its catalog name, with the figures of the framework that it was
+/// fitted with.
+///
+/// # Errors
+///
+/// If there is none of this name.
+///
+/// # Panics
+///
+/// Never: the catalog is complete, which tests assert.
+pub fn machine(name: &str) -> Result<Machine, NotFound> {
+    let mut machine = instance::cluster::one_node(cluster_section(name)?)
         .expect("every cluster of the catalog is complete");
-    name.clone_into(&mut cluster.name);
-    Ok(cluster)
+    name.clone_into(&mut machine.cluster.name);
+    Ok(machine)
 }
 
 /// A network by its catalog name.

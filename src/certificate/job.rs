@@ -3,12 +3,13 @@
 use serde_json::{Map, Value};
 
 use crate::cluster::{Accelerator, Calibration, CalibrationKind, Cluster, Efficiency, MemoryError};
+use crate::cost_model::flops::FlopConvention;
 use crate::framework::{
-    CheckpointRule, Framework, FusedRmsNorm, Logits, MemoryProfile, OptimizerWork, Partition,
-    SpeedProfile,
+    CheckpointRule, Framework, FusedRmsNorm, LoggedPeak, Logits, MemoryProfile, OptimizerWork,
+    Partition, SpeedProfile,
 };
 use crate::job::Job;
-use crate::layout::AttentionKernel;
+use crate::layout::{AttentionKernel, RmsNormKernel, SequenceParallel};
 use crate::quantity::{Bytes, BytesPerSecond, FlopsPerSecond, Seconds};
 use crate::transformer::{Biases, Embeddings, FeedForward, Normalization, Transformer};
 use crate::workload::{Optimizer, Precision, Workload};
@@ -44,6 +45,7 @@ pub(crate) fn blank() -> Job {
         workload: Workload {
             sequence_length: 1,
             global_batch: 1,
+            mfu_convention: FlopConvention::Paper,
             precision: Precision::Bf16,
             optimizer: Optimizer::Adam,
         },
@@ -64,6 +66,7 @@ fn cluster() -> Cluster {
         gpus_per_node: 1,
         intra_node_bandwidth: BytesPerSecond::new(ABSENT),
         inter_node_bandwidth: BytesPerSecond::new(ABSENT),
+        discrepancy: None,
         efficiency: Efficiency {
             gemm: ABSENT,
             flash_attention_1: ABSENT,
@@ -93,17 +96,23 @@ fn framework() -> Framework {
         checkpoint_rule: CheckpointRule::AllOrNothing,
         fused_rmsnorm: FusedRmsNorm::ExcludesCheckpointing,
         usual_attention: AttentionKernel::Torch,
+        usual_rmsnorm: RmsNormKernel::Unfused,
+        usual_sequence_parallel: SequenceParallel::Off,
         memory: MemoryProfile {
             gradient_bytes: ABSENT,
             logits: Logits::Sharded,
             logit_bytes: ABSENT,
             logit_bytes_gathered: ABSENT,
             norm_bytes: ABSENT,
+            hidden_bytes: ABSENT,
+            gathered_bytes: ABSENT,
+            attention_bytes: ABSENT,
             feed_forward_bytes: ABSENT,
             working_bytes: ABSENT,
             activation_factor: ABSENT,
             fixed: Bytes::new(ABSENT),
             communicator: Bytes::new(ABSENT),
+            logged_peak: LoggedPeak::FullestStage,
         },
         speed: speed(),
         source: String::new(),

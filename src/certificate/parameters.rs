@@ -2,6 +2,7 @@
 //!
 //! Names, sources and what the cost model does not read are not among them.
 
+use crate::cost_model::flops::FlopConvention;
 use crate::framework::{CheckpointRule, FusedRmsNorm, Logits, OptimizerWork, Partition};
 use crate::instance::Choice;
 use crate::job::Job;
@@ -249,6 +250,9 @@ parameters! {
     "framework.memory.logit_bytes" NotNegative => framework.memory.logit_bytes;
     "framework.memory.logit_bytes_gathered" NotNegative => framework.memory.logit_bytes_gathered;
     "framework.memory.norm_bytes" NotNegative => framework.memory.norm_bytes;
+    "framework.memory.hidden_bytes" NotNegative => framework.memory.hidden_bytes;
+    "framework.memory.gathered_bytes" NotNegative => framework.memory.gathered_bytes;
+    "framework.memory.attention_bytes" NotNegative => framework.memory.attention_bytes;
     "framework.memory.feed_forward_bytes" NotNegative => framework.memory.feed_forward_bytes;
     "framework.memory.working_bytes" NotNegative => framework.memory.working_bytes;
     "framework.memory.activation_factor" NotNegative => framework.memory.activation_factor;
@@ -279,6 +283,7 @@ parameters! {
 
 named! {
     "transformer.feed_forward" Costs FeedForward => transformer.feed_forward;
+    "workload.mfu_convention" Costs FlopConvention => workload.mfu_convention;
     "workload.precision" Costs Precision => workload.precision;
     "workload.optimizer" Costs Optimizer => workload.optimizer;
     "framework.partition" Rules [LayersCoverStages] Partition => framework.partition;

@@ -211,6 +211,9 @@ impl Output {
     /// Opens the file and reads the rows that it already holds.
     fn open(path: &Path) -> Result<Self> {
         let context = || format!("cannot write `{}`", path.display());
+        if path.exists() && !path.is_file() {
+            bail!("`{}` is not a regular file", path.display());
+        }
         let csv = path
             .extension()
             .is_some_and(|extension| extension.eq_ignore_ascii_case("csv"));

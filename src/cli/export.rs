@@ -58,6 +58,9 @@ pub(crate) fn run(arguments: &ExportArguments) -> Result<u8> {
     let text = match arguments.to {
         Target::MegatronLm => export::export(export::Target::MegatronLm, &instance, &layout)?,
     };
+    for warning in &instance.warnings {
+        complain(&format!("warning: {warning}"));
+    }
     print(&text)?;
     Ok(code)
 }

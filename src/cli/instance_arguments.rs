@@ -124,7 +124,7 @@ impl InstanceArguments {
 }
 
 /// The argument as a shell takes it.
-fn quoted(argument: &str) -> String {
+pub(crate) fn quoted(argument: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
     if !argument.is_empty() && argument.chars().all(plain) {
         argument.to_owned()

@@ -1,10 +1,14 @@
 //! The command line: definitions and dispatch.
 
+mod backtest;
 mod batch;
+mod calibrate;
 mod catalog;
 mod evaluate;
 mod export;
+mod goal;
 mod instance_arguments;
+mod price;
 mod runs;
 mod solve;
 mod verify;
@@ -77,10 +81,16 @@ enum Command {
     Solve(solve::SolveArguments),
     /// Solve many instance files side by side.
     Batch(batch::BatchArguments),
+    /// Price changes of a job by solving it anew: more memory, nodes, network, other kernels.
+    Price(price::PriceArguments),
     /// Predict time and memory of one given layout, or of a file of measured runs.
     Evaluate(evaluate::EvaluateArguments),
     /// Check the certificate of an answer by computing everything in it anew.
     Verify(verify::VerifyArguments),
+    /// Score predictions and picks against files of measured runs.
+    Backtest(backtest::BacktestArguments),
+    /// Fit the cost model to your cluster with the runs that you have.
+    Calibrate(calibrate::CalibrateArguments),
     /// Print the flags of a training framework for the solved layout.
     Export(export::ExportArguments),
     /// List the presets and where their figures come from.
@@ -108,8 +118,11 @@ pub(crate) fn run() -> Result<ExitCode> {
     let code = match cli.command {
         Command::Solve(arguments) => solve::run(&arguments, colour)?,
         Command::Batch(arguments) => batch::run(&arguments, colour)?,
+        Command::Price(arguments) => price::run(&arguments, colour)?,
         Command::Evaluate(arguments) => evaluate::run(&arguments, colour)?,
         Command::Verify(arguments) => verify::run(&arguments, colour)?,
+        Command::Backtest(arguments) => backtest::run(&arguments, colour)?,
+        Command::Calibrate(arguments) => calibrate::run(&arguments, colour)?,
         Command::Export(arguments) => export::run(&arguments)?,
         Command::Catalog(arguments) => catalog::run(&arguments, colour)?,
         Command::Completions { shell } => {

@@ -9,7 +9,7 @@ use parlayout::runs::{self, RunSetups, Verdict};
 
 use super::evaluate::EvaluateFormat;
 use super::instance_arguments::JobArguments;
-use super::{SOLVED, print};
+use super::{BAD_INPUT, SOLVED, complain, print};
 
 /// Columns that are appended to each row.
 const PREDICTED: [&str; 6] = [
@@ -23,8 +23,8 @@ const PREDICTED: [&str; 6] = [
 
 pub(crate) fn run(path: &Path, job: &JobArguments, format: EvaluateFormat) -> Result<u8> {
     let file = runs::read(path)?;
-    let cluster = job.cluster().map(instance::read_cluster).transpose()?;
-    let setups = RunSetups::new(cluster, job.framework())?;
+    let machine = job.cluster().map(instance::read_machine).transpose()?;
+    let setups = RunSetups::new(machine, job.framework())?;
     let predicted = |run| setups.model(run);
     let rows: Vec<[String; 6]> = file
         .runs
@@ -53,7 +53,20 @@ pub(crate) fn run(path: &Path, job: &JobArguments, format: EvaluateFormat) -> Re
         EvaluateFormat::Table => table_text(&file, &rows)?,
     };
     print(&text)?;
-    Ok(SOLVED)
+    let faulty: Vec<&str> = file
+        .runs
+        .iter()
+        .filter_map(|run| run.fault.as_deref())
+        .collect();
+    let Some(first) = faulty.first() else {
+        return Ok(SOLVED);
+    };
+    complain(&format!(
+        "{} of {} rows cannot be read and are skipped; the first: {first}",
+        faulty.len(),
+        file.runs.len()
+    ));
+    Ok(BAD_INPUT)
 }
 
 fn csv_text(file: &runs::RunsFile, rows: &[[String; 6]]) -> Result<String> {

@@ -5,15 +5,16 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
-use formulations::layout_choice;
+use parlayout::axis::{Axis, AxisSet};
 use parlayout::certificate;
 use parlayout::instance::Instance;
 use parlayout::plan::{Formulation, Outcome};
-use parlayout::planner::{self, PlanOptions, Pruning};
-use parlayout::report::{Colour, json, table};
+use parlayout::planner::{self, PlanOptions, Pruning, objective};
+use parlayout::report::{Colour, counts, json, table};
 
+use super::goal::GoalArguments;
 use super::instance_arguments::InstanceArguments;
-use super::{Format, INFEASIBLE, SOLVED, STOPPED, print, style};
+use super::{Format, INFEASIBLE, SOLVED, STOPPED, complain, print, style};
 
 #[derive(Debug, Args)]
 pub(crate) struct SolveArguments {
@@ -21,10 +22,20 @@ pub(crate) struct SolveArguments {
     instance: InstanceArguments,
     #[command(flatten)]
     search: SearchArguments,
+    #[command(flatten)]
+    goal: GoalArguments,
+    /// Layouts to list: the best and the next best, each another combination.
+    #[arg(long, value_name = "K", default_value = "4", value_parser = clap::value_parser!(u16).range(1..=100))]
+    top: u16,
+    /// Axes of which each listed layout differs from every other in one, such as
+    /// `tensor_parallel,micro_batch`.
+    #[arg(long, value_name = "AXES", value_parser = axes)]
+    diverse: Option<AxisSet>,
     /// Format of the answer.
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     format: Format,
-    /// Also write the program with named rows and columns, as CPLEX LP (.lp) or MPS (.mps).
+    /// Also write the program with named rows and columns, as CPLEX LP (.lp) or MPS (.mps):
+    /// `layout-choice`, whose rows are the rules, or with `--formulation staged` that one.
     #[arg(long, value_name = "FILE")]
     write_model: Option<PathBuf>,
     /// Also write what proves the answer (docs/certificate.md), for `parlayout verify`.
@@ -36,9 +47,9 @@ pub(crate) struct SolveArguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "The search")]
 pub(crate) struct SearchArguments {
-    /// The program to solve.
-    #[arg(long, value_name = "NAME", default_value = "staged")]
-    formulation: FormulationChoice,
+    /// The program to solve (staged unless named).
+    #[arg(long, value_name = "NAME")]
+    formulation: Option<FormulationChoice>,
     /// Give every combination to the solver, also those that a bound excludes.
     #[arg(long)]
     no_prune: bool,
@@ -55,6 +66,18 @@ enum FormulationChoice {
     LayoutChoice,
 }
 
+/// Names of axes, separated by commas.
+fn axes(text: &str) -> Result<AxisSet, String> {
+    let names = || Axis::ALL.map(Axis::as_str).join(", ");
+    let mut axes = AxisSet::EMPTY;
+    for name in text.split(',') {
+        let axis = Axis::parse(name.trim())
+            .ok_or_else(|| format!("`{name}` is no axis: there are {}", names()))?;
+        axes = axes.with(axis);
+    }
+    Ok(axes)
+}
+
 fn seconds(text: &str) -> Result<Duration, String> {
     let number: f64 = text
         .parse()
@@ -68,8 +91,8 @@ impl SearchArguments {
     pub(crate) fn options(&self) -> PlanOptions {
         PlanOptions {
             formulation: match self.formulation {
-                FormulationChoice::Staged => Formulation::Staged,
-                FormulationChoice::LayoutChoice => Formulation::LayoutChoice,
+                None | Some(FormulationChoice::Staged) => Formulation::Staged,
+                Some(FormulationChoice::LayoutChoice) => Formulation::LayoutChoice,
             },
             pruning: if self.no_prune {
                 Pruning::None
@@ -93,51 +116,72 @@ pub(crate) const fn exit_code(outcome: &Outcome) -> u8 {
 
 pub(crate) fn run(arguments: &SolveArguments, colour: Colour) -> Result<u8> {
     let instance = arguments.instance.load()?;
-    let options = arguments.search.options();
+    let options = options(arguments)?;
     if let Some(path) = &arguments.write_model {
-        write_model(path, &instance, &options)?;
+        write_model(path, arguments, &instance)?;
+        if arguments.search.formulation.is_none() {
+            complain(&format!(
+                "note: `{}` holds the program layout-choice, whose rows are the rules; the answer is that of the program staged (`--formulation` names either for both)",
+                path.display()
+            ));
+        }
+    }
+    let style = style(colour, arguments.instance.typed());
+    if let Some(goal) = arguments.goal.goal(&instance)? {
+        let answer = objective::plan_for(&instance, &goal, &options)?;
+        print(&match arguments.format {
+            Format::Table => counts::solution(&goal, &answer, &style),
+            Format::Json => json::solution_for(&goal, &answer),
+        })?;
+        return Ok(exit_code(&answer.outcome));
     }
     let outcome = planner::plan(&instance, &options)?;
     if let Some(path) = &arguments.certificate {
         let certificate = certificate::certify(&instance, &outcome)?;
         write(path, &certificate.to_text())?;
     }
-    let text = match arguments.format {
-        Format::Table => table::solution(
-            &instance,
-            &outcome,
-            &style(colour, arguments.instance.typed()),
-        ),
+    print(&match arguments.format {
+        Format::Table => table::solution(&instance, &outcome, &style),
         Format::Json => json::solution(&instance, &outcome),
-    };
-    print(&text)?;
+    })?;
     Ok(exit_code(&outcome))
 }
 
-fn write_model(path: &Path, instance: &Instance, options: &PlanOptions) -> Result<()> {
+fn options(arguments: &SolveArguments) -> Result<PlanOptions> {
+    let options = PlanOptions {
+        alternatives: usize::from(arguments.top) - 1,
+        diverse: arguments.diverse.unwrap_or_default(),
+        ..arguments.search.options()
+    };
+    if options.diverse.contains(Axis::Checkpointing) && options.formulation == Formulation::Staged {
+        bail!(
+            "`checkpointing` is no axis of the program `staged`, which decides it stage by \
+             stage\nhint: add `--formulation layout-choice`, or name other axes"
+        );
+    }
+    Ok(options)
+}
+
+/// Writes the program of the formulation that was named, or `layout choice`, which shows every rule
+/// as a row.
+fn write_model(path: &Path, arguments: &SolveArguments, instance: &Instance) -> Result<()> {
+    let options = arguments.search.options();
+    let staged = matches!(
+        arguments.search.formulation,
+        Some(FormulationChoice::Staged)
+    );
+    let (model, scope) = if staged {
+        planner::staged::written_program(instance, &options)?
+    } else {
+        planner::layout_choice::written_program(instance, &options)
+    };
+    let title = format!("{}: {scope}", instance.name.replace(['\n', '\r'], " "));
     let extension = path
         .extension()
         .map(|extension| extension.to_string_lossy().to_lowercase());
-    let (data, applied_before) = planner::layout_choice::written_program(instance, options);
-    let model = layout_choice::build(&data);
-    let items = data.items.len();
-    let scope = if applied_before.is_empty() {
-        format!("all {items} combinations of the space")
-    } else {
-        format!("the {items} combinations that no bound excludes, of a large space")
-    };
     let text = match extension.as_deref() {
-        Some("lp") => format!(
-            "\\ {}: {scope}\n{model}",
-            instance.name.replace(['\n', '\r'], " ")
-        ),
-        Some("mps") => {
-            format!(
-                "* {}: {scope}\n{}",
-                instance.name.replace(['\n', '\r'], " "),
-                model.to_mps()
-            )
-        }
+        Some("lp") => format!("\\ {title}\n{model}"),
+        Some("mps") => format!("* {title}\n{}", model.to_mps()),
         _ => bail!("`{}` ends neither in .lp nor in .mps", path.display()),
     };
     write(path, &text)

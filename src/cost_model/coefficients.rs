@@ -1,12 +1,13 @@
 //! The coefficients of one cell: all that the step time and memory of its layouts depend on.
 
+use crate::cluster::Discrepancy;
 use crate::job::Job;
-use crate::layout::{Cell, Recompute};
+use crate::layout::{Cell, Checkpointing};
 use crate::quantity::{Bytes, Seconds};
 
 use super::compute::{self, Passes};
 use super::memory::{self, LayerMemory, StateBytes};
-use super::{communication, pipeline};
+use super::{communication, discrepancy, pipeline};
 
 /// Time of one layer for one micro-batch, forward and backward, by component.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -63,6 +64,20 @@ impl LayerTime {
             + self.weight_gathering
             + self.launch
     }
+
+    /// Every component times `factor`.
+    fn scaled(self, factor: f64) -> Self {
+        Self {
+            gemm: self.gemm * factor,
+            attention: self.attention * factor,
+            elementwise: self.elementwise * factor,
+            rmsnorm: self.rmsnorm * factor,
+            tensor_parallel: self.tensor_parallel * factor,
+            context_parallel: self.context_parallel * factor,
+            weight_gathering: self.weight_gathering * factor,
+            launch: self.launch * factor,
+        }
+    }
 }
 
 /// What `other` adds to `work` when the two overlap as a `p`-norm, `(w^p + o^p)^(1/p) - w`: all of
@@ -99,6 +114,16 @@ impl StageExtra {
     }
 }
 
+/// Which pipeline stages hold embedding and head.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Vocabulary {
+    /// The first holds the embedding, the last the head.
+    Ends,
+    /// Every stage holds an equal share of both (vocabulary parallelism: Yeung et al.,
+    /// arXiv 2411.05288).
+    Spread,
+}
+
 /// The coefficients of one cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CellCosts {
@@ -121,6 +146,8 @@ pub struct CellCosts {
     head_extra: StageExtra,
     transfer: Seconds,
     overhead: Seconds,
+    /// Which stages hold embedding and head.
+    pub vocabulary: Vocabulary,
     /// Memory that does not depend on the layers.
     pub fixed: Bytes,
     /// Share of a pipeline fill that a step pays.
@@ -134,29 +161,40 @@ pub struct CellCosts {
 }
 
 impl CellCosts {
-    /// Derives the coefficients of `cell`.
+    /// Derives the coefficients of `cell` for the programs: fills are counted in twentieths.
     #[must_use]
     pub fn new(job: &Job, cell: &Cell) -> Self {
+        let mut costs = Self::exact(job, cell);
+        costs.fill_share = pipeline::countable_fills(costs.fill_share, cell);
+        costs
+    }
+
+    /// Derives the coefficients of `cell`.
+    #[must_use]
+    pub fn exact(job: &Job, cell: &Cell) -> Self {
+        let mut costs = Self::physical(job, cell);
+        if let Some(discrepancy) = &job.cluster.discrepancy {
+            costs.correct(job, discrepancy);
+        }
+        costs
+    }
+
+    /// The coefficients by the formulas alone.
+    fn physical(job: &Job, cell: &Cell) -> Self {
         let tp = f64::from(cell.tensor_parallel);
         let micro_batches = cell.micro_batches(job.workload.global_batch);
         let layer = LayerTime::new(job, cell, Passes::TRAINING);
         let again = LayerTime::new(job, cell, Passes::RECOMPUTED).total() - layer.total();
-        let recompute = [
-            Recompute::Full,
-            Recompute::FeedForward,
-            Recompute::AttentionCore,
-        ]
-        .map(|mode| match mode {
-            Recompute::Full => again,
-            Recompute::FeedForward => compute::feed_forward_again(job, cell),
-            Recompute::AttentionCore => compute::attention_core_again(job, cell),
-        });
         let embedding_parameters = job.transformer.embedding_weights() as f64 / tp;
         Self {
             cell: *cell,
             micro_batches,
             layer,
-            recompute,
+            recompute: [
+                again,
+                compute::feed_forward_again(job, cell),
+                compute::attention_core_again(job, cell),
+            ],
             layer_parameters: job.transformer.layer_weights() as f64 / tp,
             layer_memory: memory::layer(job, cell),
             state: memory::state_bytes(job, cell),
@@ -169,6 +207,7 @@ impl CellCosts {
             },
             transfer: communication::pipeline_transfer(job, cell),
             overhead: job.framework.speed.micro_batch_overhead,
+            vocabulary: Vocabulary::Ends,
             fixed: memory::fixed(job, cell),
             // A step of few micro-batches has no more fills than those.
             fill_share: pipeline::fill_share(job, cell).min(micro_batches as f64),
@@ -176,6 +215,34 @@ impl CellCosts {
             optimizer: compute::optimizer(job, cell),
             step_overhead: job.framework.speed.step_overhead,
         }
+    }
+
+    /// Multiplies every duration by `exp(g)`, `g` learned from runs like this cell; a layer that
+    /// is recomputed whole takes the `g` of recomputed runs.
+    fn correct(&mut self, job: &Job, learned: &Discrepancy) {
+        let g = |again| learned.logarithm(&discrepancy::features(job, &self.cell, again));
+        let (kept, again) = (g(Checkpointing::None).exp(), g(Checkpointing::Full).exp());
+        let layer = self.layer.total();
+        let full = (layer + self.recompute[0]) * again - layer * kept;
+        self.recompute = self.recompute.map(|extra| extra * kept);
+        self.recompute[0] = full.max(Seconds::ZERO);
+        self.layer = self.layer.scaled(kept);
+        for duration in [
+            &mut self.head_extra.head,
+            &mut self.transfer,
+            &mut self.overhead,
+            &mut self.data_parallel,
+            &mut self.optimizer,
+            &mut self.step_overhead,
+        ] {
+            *duration = *duration * kept;
+        }
+    }
+
+    /// The same cell with embedding and head on these stages.
+    #[must_use]
+    pub fn with_vocabulary(self, vocabulary: Vocabulary) -> Self {
+        Self { vocabulary, ..self }
     }
 
     /// Extras of stage `stage`: embedding on the first, head on the last, transfers and host time on all.
@@ -186,15 +253,24 @@ impl CellCosts {
             overhead: self.overhead,
             ..StageExtra::default()
         };
-        if stage == 0 {
-            extra.parameters += self.embedding_parameters;
-        }
-        if stage + 1 == self.cell.pipeline_parallel {
-            extra.parameters += self.head_extra.parameters;
-            extra.head = self.head_extra.head;
-            extra.logits = self.head_extra.logits;
-        }
+        let (embedding, head) = self.vocabulary_shares(stage);
+        extra.parameters = self.embedding_parameters * embedding;
+        extra.parameters += self.head_extra.parameters * head;
+        extra.head = self.head_extra.head * head;
+        extra.logits = self.head_extra.logits * head;
         extra
+    }
+
+    /// Shares of the embedding and of the head that stage `stage` holds.
+    fn vocabulary_shares(&self, stage: u32) -> (f64, f64) {
+        let stages = self.cell.pipeline_parallel;
+        match self.vocabulary {
+            Vocabulary::Ends => (
+                f64::from(u8::from(stage == 0)),
+                f64::from(u8::from(stage + 1 == stages)),
+            ),
+            Vocabulary::Spread => (1.0 / f64::from(stages), 1.0 / f64::from(stages)),
+        }
     }
 
     /// Micro-batches whose activations stage `stage` keeps: chunks in flight over `v`.

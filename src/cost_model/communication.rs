@@ -100,7 +100,8 @@ fn ring_bandwidth(job: &Job, in_node: f64) -> BytesPerSecond {
 /// of the largest stage (linear in it):
 /// across nodes `[4 (R-1)/R (g_node/g) / bw_nic + 1e-6 alpha] (G/64)^gamma`, within a node
 /// `4 (R-1)/R / bw_nvlink + 1e-6 alpha (G/64)^gamma`, `R = dp cp` replicas, `g` of them on
-/// a node. ZeRO-3 moves this traffic into every micro-batch ([`sharded_traffic`]); with HSDP only
+/// a node. ZeRO-3 moves this traffic into every micro-batch, ZeRO-2 the gradients' half of it
+/// ([`sharded_traffic`]); with HSDP only
 /// the replicas on different nodes reduce, each its node's share.
 #[must_use]
 pub fn data_parallel(job: &Job, cell: &Cell) -> Seconds {
@@ -108,7 +109,9 @@ pub fn data_parallel(job: &Job, cell: &Cell) -> Seconds {
     let (ranks, share) = match cell.sharding {
         Sharding::Parameters => return Seconds::ZERO,
         Sharding::Hybrid => (all / in_node, 1.0 / in_node),
-        Sharding::None | Sharding::OptimizerStates | Sharding::Gradients => (all, 1.0),
+        // The weights alone: gradients are scattered in every micro-batch.
+        Sharding::Gradients => (all, 0.5),
+        Sharding::None | Sharding::OptimizerStates => (all, 1.0),
     };
     let traffic = Bytes::new(job.framework.speed.reduction_bytes * share * (ranks - 1.0) / ranks);
     let hops = job.cluster.efficiency.ring_hop * (1e-6 * share * (ranks - 1.0)) * congestion(job);
@@ -125,19 +128,25 @@ pub fn data_parallel(job: &Job, cell: &Cell) -> Seconds {
 /// others share the node's ports among their `tp` rings.
 ///
 /// ZeRO-3 gathers 16-bit weights before the forward and again before the backward pass and
-/// scatters gradients after it: 6 bytes a parameter. HSDP does so within a node.
+/// scatters gradients after it: 6 bytes a parameter. HSDP does so within a node. ZeRO-2 scatters
+/// gradients only, a third of that.
 #[must_use]
 pub fn sharded_traffic(job: &Job, cell: &Cell) -> Seconds {
     let (ranks, in_node) = replicas(job, cell);
     let shards = match cell.sharding {
-        Sharding::Parameters => ranks,
+        Sharding::Parameters | Sharding::Gradients => ranks,
         Sharding::Hybrid => in_node,
-        Sharding::None | Sharding::OptimizerStates | Sharding::Gradients => return Seconds::ZERO,
+        Sharding::None | Sharding::OptimizerStates => return Seconds::ZERO,
+    };
+    let part = if cell.sharding == Sharding::Gradients {
+        1.0 / 3.0
+    } else {
+        1.0
     };
     let speed = &job.framework.speed;
     let tp = f64::from(cell.tensor_parallel);
     let weights = job.transformer.layer_weights() as f64 / tp;
-    let traffic = Bytes::new(speed.sharded_bytes * weights * (shards - 1.0) / shards);
+    let traffic = Bytes::new(part * speed.sharded_bytes * weights * (shards - 1.0) / shards);
     let transfer = if shards <= in_node {
         traffic / job.cluster.intra_node_bandwidth
     } else {

@@ -19,6 +19,16 @@ pub enum FlopConvention {
 }
 
 impl FlopConvention {
+    /// The spelling in files and output.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Paper => "paper",
+            Self::WithoutInputEmbedding => "without-input-embedding",
+            Self::Causal => "causal",
+        }
+    }
+
     /// The formula, for people.
     #[must_use]
     pub const fn formula(self) -> &'static str {
@@ -50,13 +60,13 @@ pub fn per_token(
     })
 }
 
-/// FLOP of one optimizer step over all GPUs, by the paper's convention.
+/// FLOP of one optimizer step over all GPUs, by the workload's convention.
 #[must_use]
 pub fn per_step(job: &Job) -> Flops {
     let token = per_token(
         &job.transformer,
         job.workload.sequence_length,
-        FlopConvention::Paper,
+        job.workload.mfu_convention,
     );
     token * job.workload.tokens() as f64
 }

@@ -85,7 +85,10 @@ impl LayerActivations {
 
 /// `m (t h [12/u + 4 (1 - 1/u) + 16/u without the RMSNorm kernel] + t (12 h + 8 f) / tp) + k t s a / tp`,
 /// `k` = 0 flash attention, 6 Megatron's fused softmax, 8 plain operators; `m` is the framework's
-/// activation factor, 1 in the paper's.
+/// activation factor, 1 in the paper's. The bytes are those of the paper's framework; others state
+/// their own ([`MemoryProfile`]).
+///
+/// [`MemoryProfile`]: crate::framework::MemoryProfile
 ///
 /// With grouped queries the four bytes an element of keys and values shrink to `kv_heads / a`; a
 /// plain feed-forward block keeps `4 f` instead of `8 f`.
@@ -113,8 +116,11 @@ fn layer_activations(job: &Job, cell: &Cell) -> LayerActivations {
         between_blocks: factor
             * t
             * network.hidden as f64
-            * (12.0 / u + 4.0 * (1.0 - 1.0 / u) + unfused),
-        attention: factor * t * (8.0 * network.attention_width() as f64 + 4.0 * groups) / tp,
+            * (habits.hidden_bytes / u + habits.gathered_bytes * (1.0 - 1.0 / u) + unfused),
+        attention: factor
+            * t
+            * (habits.attention_bytes * network.attention_width() as f64 + 4.0 * groups)
+            / tp,
         feed_forward: factor * t * inner_bytes * network.feed_forward_width as f64 / tp,
         attention_core: matrix_bytes
             * t

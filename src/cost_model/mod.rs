@@ -13,11 +13,12 @@
 mod coefficients;
 pub mod communication;
 pub mod compute;
+pub mod discrepancy;
 pub mod flops;
 pub mod memory;
 pub mod pipeline;
 pub mod prediction;
 mod step_time;
 
-pub use coefficients::{CellCosts, LayerTime, StageExtra};
-pub use step_time::evaluate;
+pub use coefficients::{CellCosts, LayerTime, StageExtra, Vocabulary};
+pub use step_time::{duration, evaluate, stage_peak};

@@ -83,7 +83,7 @@ fn first_and_last(layers: u32, stages: u32) -> Option<Vec<u32>> {
 ///
 /// 1F1B: `min(M, pp - stage)` micro-batches (Narayanan et al., arXiv 2104.04473, section 2.2).
 /// Interleaved: `(v - 1) pp + 2 (pp - stage - 1) + 1` chunks, at most `M v`. Zero bubble 2p keeps
-/// about twice as many as 1F1B; all-forward-all-backward keeps all.
+/// `2 pp - 1` on every stage (Qi et al., arXiv 2401.10241, table 2); all-forward-all-backward all.
 #[must_use]
 pub fn chunks_in_flight(cell: &Cell, stage: u32, micro_batches: u64) -> u64 {
     let (pp, v) = (
@@ -93,7 +93,7 @@ pub fn chunks_in_flight(cell: &Cell, stage: u32, micro_batches: u64) -> u64 {
     let behind = pp - u64::from(stage);
     let chunks = match cell.schedule {
         Schedule::AllForwardAllBackward => return micro_batches * v,
-        Schedule::ZeroBubble2p => 2 * behind - 1,
+        Schedule::ZeroBubble2p => 2 * pp - 1,
         Schedule::OneForwardOneBackward | Schedule::ZeroBubble1p if v == 1 => behind,
         Schedule::OneForwardOneBackward | Schedule::ZeroBubble1p => (v - 1) * pp + 2 * behind - 1,
     };
@@ -103,20 +103,24 @@ pub fn chunks_in_flight(cell: &Cell, stage: u32, micro_batches: u64) -> u64 {
 /// Pipeline fills that a step pays, by framework and schedule: `beta` under 1F1B (1 in theory),
 /// `beta (i + (1 - i) / v)` interleaved (`i` = 0 in theory: Narayanan et al., arXiv 2104.04473,
 /// equation 3), measured rates under zero-bubble schedules (Qi et al., arXiv 2401.10241, table 4).
-///
-/// Rounded so that `v` fills are a multiple of a twentieth: step times stay whole numbers of a
-/// quantum in the programs.
 #[must_use]
 pub fn fill_share(job: &Job, cell: &Cell) -> f64 {
     let (speed, v) = (&job.framework.speed, f64::from(cell.virtual_stages));
-    let fills = match cell.schedule {
+    match cell.schedule {
         Schedule::OneForwardOneBackward | Schedule::AllForwardAllBackward => {
             speed.bubble * (speed.bubble_interleaved + (1.0 - speed.bubble_interleaved) / v)
         }
         Schedule::ZeroBubble1p => speed.bubble_zero_1p,
         Schedule::ZeroBubble2p => speed.bubble_zero_2p,
-    };
-    (fills * v * FILL_STEPS).round() / (v * FILL_STEPS)
+    }
+}
+
+/// The number of fills nearest to `share` of which `v` are a multiple of a twentieth: with it step
+/// times stay whole numbers of a quantum in the programs.
+#[must_use]
+pub fn countable_fills(share: f64, cell: &Cell) -> f64 {
+    let steps = f64::from(cell.virtual_stages) * FILL_STEPS;
+    (share * steps).round() / steps
 }
 
 /// Steps of the schedule's bubble multiplier between 0 and 1.

@@ -34,6 +34,22 @@ pub fn evaluate(job: &Job, costs: &CellCosts, stages: &[Stage]) -> Prediction {
     }
 }
 
+/// Step time of the layout with these stages, as [`evaluate`] predicts it.
+///
+/// # Panics
+///
+/// If `stages` is empty.
+#[must_use]
+pub fn duration(costs: &CellCosts, stages: &[Stage]) -> Seconds {
+    step_time(costs, stages).total()
+}
+
+/// Peak memory of stage `index`, as [`evaluate`] predicts it.
+#[must_use]
+pub fn stage_peak(costs: &CellCosts, index: u32, stage: &Stage) -> Bytes {
+    stage_memory(costs, index, stage).peak()
+}
+
 fn memory_use(job: &Job, costs: &CellCosts, stages: &[Stage]) -> MemoryUse {
     let stages = (0..)
         .zip(stages)

@@ -7,7 +7,9 @@ use super::model::at_most;
 use super::reader::{Field, Value};
 use super::values::OneOf;
 use super::{Instance, cluster, framework, model};
+use crate::axis::Axis;
 use crate::cluster::Accelerator;
+use crate::cost_model::flops::FlopConvention;
 use crate::job::Job;
 use crate::layout_space::LayoutSpace;
 use crate::workload::{Optimizer, Precision, Workload};
@@ -16,7 +18,7 @@ use crate::workload::{Optimizer, Precision, Workload};
 pub(crate) const MOST_GPUS: u64 = 1_048_576;
 /// Longest sequence and largest batch, far beyond any job, so that no count overflows.
 const LONGEST_SEQUENCE: u64 = 1 << 27;
-const LARGEST_BATCH: u64 = 1 << 30;
+const LARGEST_BATCH: u64 = 1 << 20;
 /// Accepted probability of running out of memory unless the instance says otherwise.
 const DEFAULT_OOM_RISK: f64 = 0.05;
 
@@ -32,10 +34,18 @@ pub(crate) fn check(
     let instance = job.zip(max_oom_risk).map(|(job, max_oom_risk)| {
         let search = file.search.or_everything();
         let mut space = LayoutSpace::everything_legal(&job);
+        let listed = |wanted| search.values.iter().any(|(axis, _)| *axis == wanted);
+        let open = !listed(Axis::Checkpointing);
         for (axis, codes) in search.values {
             space.restrict(axis, codes);
         }
+        if open {
+            space.open_attention_core();
+        }
         space.forbidden = search.forbidden;
+        if let Some(list) = file.constraint.value() {
+            space.constraints = list.check(&job, &space, &mut problems);
+        }
         Instance {
             name: name.to_owned(),
             job,
@@ -155,6 +165,10 @@ fn workload(
         global_batch: global_batch?.0,
         precision,
         optimizer: section.optimizer.or_default(OneOf(Optimizer::Adam))?.0,
+        mfu_convention: section
+            .mfu_convention
+            .or_default(OneOf(FlopConvention::Paper))?
+            .0,
     })
 }
 

@@ -2,8 +2,11 @@
 
 use super::values::Choice;
 use crate::cluster::CalibrationKind;
-use crate::framework::{CheckpointRule, FusedRmsNorm, Logits, OptimizerWork, Partition};
-use crate::layout::AttentionKernel;
+use crate::cost_model::flops::FlopConvention;
+use crate::framework::{
+    CheckpointRule, FusedRmsNorm, LoggedPeak, Logits, OptimizerWork, Partition,
+};
+use crate::layout::{AttentionKernel, RmsNormKernel, SequenceParallel};
 use crate::transformer::{Biases, Embeddings, FeedForward, Normalization};
 use crate::workload::{Optimizer, Precision};
 
@@ -35,10 +38,16 @@ choices! {
         "excludes-checkpointing" = ExcludesCheckpointing,
         "allows-checkpointing" = AllowsCheckpointing,;
     Logits, "a place of logits": "sharded" = Sharded, "gathered" = Gathered,;
+    LoggedPeak, "a logged stage":
+        "fullest-stage" = FullestStage, "first-stage" = FirstStage,;
     OptimizerWork, "a way to run the optimizer":
         "replicated" = Replicated, "sharded" = Sharded,;
     AttentionKernel, "an attention kernel":
         "torch" = Torch, "megatron-fused" = MegatronFused,
         "flash-attention-1" = Flash1, "flash-attention-2" = Flash2,;
+    RmsNormKernel, "an RMSNorm": "unfused" = Unfused, "fused" = Fused,;
+    SequenceParallel, "a kind of sequence parallelism": "off" = Off, "on" = On,;
+    FlopConvention, "a convention of the MFU":
+        "paper" = Paper, "without-input-embedding" = WithoutInputEmbedding, "causal" = Causal,;
     CalibrationKind, "a kind of calibration": "measured" = Measured, "data-sheet" = DataSheet,;
 }

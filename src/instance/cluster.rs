@@ -5,19 +5,22 @@ use std::sync::Arc;
 
 use super::check::MOST_GPUS;
 use super::document::{self, Origin, Source, SourceKind};
-use super::efficiency;
 use super::error::Problems;
 use super::file::{AcceleratorSection, ClusterSection};
+use super::machine::Machine;
 use super::model::at_most;
 use super::reader::{Field, Value};
 use super::text_file;
 use super::values::{Count, Quantity};
+use super::{efficiency, learned};
 use crate::catalog;
 use crate::cluster::{Accelerator, CalibrationKind, Cluster};
 use crate::quantity::Measured;
 
 /// Most GPUs of one node (or of one `NVLink` domain).
 const MOST_GPUS_PER_NODE: u64 = 1024;
+/// Least bandwidth, memory or throughput in base units: a slow disk has more.
+const LEAST: f64 = 1e6;
 /// Largest physical quantity in base units: beyond it arithmetic loses its meaning.
 const LARGEST: f64 = 1e24;
 
@@ -36,18 +39,28 @@ pub(super) fn any_size(
     section: &ClusterSection,
     origin: Option<&Origin>,
     problems: &mut Problems,
-) -> Option<Cluster> {
+) -> Option<Machine> {
     let (name, mut merged) = over_bases(section, problems)?;
     merged.gpus = merged.gpus.or(&merged.gpus_per_node);
-    complete(&name, &merged, origin, problems)
+    machine(&name, &merged, origin, problems)
 }
 
 /// One node of a cluster that states everything but the number of GPUs.
-pub(crate) fn one_node(section: &ClusterSection) -> Option<Cluster> {
+pub(crate) fn one_node(section: &ClusterSection) -> Option<Machine> {
     let mut problems = Problems::default();
     let (name, mut merged) = over_bases(section, &mut problems)?;
     merged.gpus = merged.gpus_per_node.clone();
-    complete(&name, &merged, None, &mut problems)
+    machine(&name, &merged, None, &mut problems)
+}
+
+fn machine(
+    name: &str,
+    merged: &ClusterSection,
+    origin: Option<&Origin>,
+    problems: &mut Problems,
+) -> Option<Machine> {
+    let cluster = complete(name, merged, origin, problems)?;
+    Some(Machine::new(cluster, merged.framework.value().cloned()))
 }
 
 /// The section over its preset or file, and the name of that.
@@ -140,6 +153,10 @@ fn over(section: &ClusterSection, mut base: ClusterSection) -> ClusterSection {
     if altered && measured && section.calibration.is_absent() {
         base.calibration = Field::Absent;
     }
+    if altered {
+        // Residuals of one machine say nothing of another.
+        base.discrepancy = Field::Absent;
+    }
     section.clone().over(&base)
 }
 
@@ -185,6 +202,7 @@ fn complete(
         origin,
         problems,
     );
+    let discrepancy = learned::resolve(&section.discrepancy, problems);
     let (efficiency, calibration) = efficiency::resolve(section, problems)?;
     let (gpus, gpus_per_node) = (gpus?.0, per_node?.0);
     if gpus > gpus_per_node && !gpus.is_multiple_of(gpus_per_node) {
@@ -202,6 +220,7 @@ fn complete(
         inter_node_bandwidth: inter?,
         efficiency,
         calibration,
+        discrepancy: discrepancy.ok()?,
     })
 }
 
@@ -262,7 +281,7 @@ fn positive<Q: Measured + Copy + PartialOrd + std::ops::Div<Output = f64>>(
     let path = format!("cluster.{key}");
     let hint = format!("write it with its unit: `{example}`");
     field.check(
-        |quantity| (f64::MIN_POSITIVE..LARGEST).contains(&(quantity.0 / Q::from_base(1.0))),
+        |quantity| (LEAST..LARGEST).contains(&(quantity.0 / Q::from_base(1.0))),
         problems,
         |_| format!("`{path}` must be more than 0 and finite"),
         &hint,

@@ -4,14 +4,19 @@
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
+use super::constraint::ConstraintList;
 use super::document::{Node, Table};
 use super::error::Problems;
+use super::learned::{Numbers, Points};
 use super::reader::{Field, Section, Value, check_keys, section, table_of};
 use super::search::SearchSection;
 use super::values::{Count, Number, OneOf, Quantity, Signed};
 use crate::cluster::CalibrationKind;
-use crate::framework::{CheckpointRule, FusedRmsNorm, Logits, OptimizerWork, Partition};
-use crate::layout::AttentionKernel;
+use crate::cost_model::flops::FlopConvention;
+use crate::framework::{
+    CheckpointRule, FusedRmsNorm, LoggedPeak, Logits, OptimizerWork, Partition,
+};
+use crate::layout::{AttentionKernel, RmsNormKernel, SequenceParallel};
 use crate::quantity::{Bytes, BytesPerSecond, FlopsPerSecond, Seconds};
 use crate::transformer::{Biases, Embeddings, FeedForward, Normalization};
 use crate::workload::{Optimizer, Precision};
@@ -31,9 +36,10 @@ section! {
         limits: LimitsSection,
         /// The layouts that may be tried.
         search: SearchSection,
+        /// Rows of your own.
+        constraint: ConstraintList,
     }
     reserved {
-        "constraint": "rows of your own",
         "clusters": "several clusters",
         "job": "several jobs on one cluster",
         "jobs": "several jobs on one cluster",
@@ -118,6 +124,8 @@ section! {
         efficiency: EfficiencySection,
         /// How far to trust the figures.
         calibration: CalibrationSection,
+        /// What measured runs say beyond the formulas.
+        discrepancy: DiscrepancySection,
         /// The framework that the cluster's figures were fitted with, and its own fitted figures.
         framework: FrameworkSection,
         /// Where the figures come from.
@@ -169,6 +177,23 @@ section! {
 }
 
 section! {
+    /// What measured runs say beyond the formulas: a Gaussian process on the logarithm of
+    /// (measured / predicted step time), as `parlayout calibrate --learn-residuals` writes it.
+    struct DiscrepancySection {
+        /// Standard deviation of the residuals before any run is seen.
+        amplitude: Number,
+        /// Distance over which residuals are alike.
+        length_scale: Number,
+        /// Standard deviation of a run's own residual.
+        noise: Number,
+        /// Weight of each run.
+        weights: Numbers,
+        /// Coordinates of each run.
+        points: Points,
+    }
+}
+
+section! {
     /// The training framework: a preset (default: the cluster's, else `megatron-lm`), and what
     /// differs from it.
     struct FrameworkSection {
@@ -184,6 +209,10 @@ section! {
         fused_rmsnorm: OneOf<FusedRmsNorm>,
         /// Attention kernel where a measured run states none.
         usual_attention: OneOf<AttentionKernel>,
+        /// The RMSNorm that its speed was fitted with, and that runs where nothing else is said.
+        usual_rmsnorm: OneOf<RmsNormKernel>,
+        /// Sequence parallelism where a measured run does not say.
+        usual_sequence_parallel: OneOf<SequenceParallel>,
         /// Memory habits.
         memory: MemorySection,
         /// Speed of the software.
@@ -204,6 +233,12 @@ section! {
         logit_bytes: Number,
         /// Further bytes a logit where several tensor-parallel ranks gather them.
         logit_bytes_gathered: Number,
+        /// Bytes a token and hidden element kept between the tensor-parallel blocks of a layer.
+        hidden_bytes: Number,
+        /// Of those, what every rank keeps whole in spite of sequence parallelism.
+        gathered_bytes: Number,
+        /// Bytes a token and element of query and attention output.
+        attention_bytes: Number,
         /// Bytes a token and hidden element that a layer's unfused norms keep.
         norm_bytes: Number,
         /// Bytes a token and element that a gated feed-forward block keeps; a plain one keeps half.
@@ -216,6 +251,8 @@ section! {
         fixed: Quantity<Bytes>,
         /// Memory of each communicator with several ranks.
         communicator: Quantity<Bytes>,
+        /// The pipeline stage whose peak the framework's log states.
+        logged_peak: OneOf<LoggedPeak>,
     }
 }
 
@@ -284,6 +321,8 @@ section! {
         precision: OneOf<Precision>,
         /// What is kept for every parameter; default: adam.
         optimizer: OneOf<Optimizer>,
+        /// Which arithmetic the MFU counts; default: paper.
+        mfu_convention: OneOf<FlopConvention>,
     }
     reserved {
         "offload": "offload of optimizer states or activations to the host",

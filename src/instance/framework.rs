@@ -60,6 +60,7 @@ pub(crate) fn complete(
     }
     let (partition, checkpointing) = (take!(partition), take!(checkpointing));
     let (fused, attention) = (take!(fused_rmsnorm), take!(usual_attention));
+    let (norm, split) = (take!(usual_rmsnorm), take!(usual_sequence_parallel));
     let (memory, speed) = (take!(memory), take!(speed));
     let (memory, speed) = (
         memory_profile(&memory?, origin, problems),
@@ -71,6 +72,8 @@ pub(crate) fn complete(
         checkpoint_rule: checkpointing?.0,
         fused_rmsnorm: fused?.0,
         usual_attention: attention?.0,
+        usual_rmsnorm: norm?.0,
+        usual_sequence_parallel: split?.0,
         memory: memory?,
         speed: speed?,
         source: section.source.or_default(String::new())?,
@@ -121,6 +124,9 @@ fn memory_profile(
         "logit_bytes_gathered",
         0.0..=100.0,
     );
+    let hidden_bytes = take(&section.hidden_bytes, "hidden_bytes", 0.0..=100.0);
+    let whole = take(&section.gathered_bytes, "gathered_bytes", 0.0..=100.0);
+    let attention_bytes = take(&section.attention_bytes, "attention_bytes", 0.0..=100.0);
     let norm_bytes = take(&section.norm_bytes, "norm_bytes", 0.0..=100.0);
     let feed_forward = take(
         &section.feed_forward_bytes,
@@ -143,17 +149,25 @@ fn memory_profile(
         section
             .communicator
             .required("framework.memory.communicator", origin, ADVICE, problems);
+    let logged =
+        section
+            .logged_peak
+            .required("framework.memory.logged_peak", origin, ADVICE, problems);
     Some(MemoryProfile {
         gradient_bytes: gradient_bytes?,
         logits: logits?.0,
         logit_bytes: logit_bytes?,
         logit_bytes_gathered: gathered?,
+        hidden_bytes: hidden_bytes?,
+        gathered_bytes: whole?,
+        attention_bytes: attention_bytes?,
         norm_bytes: norm_bytes?,
         feed_forward_bytes: feed_forward?,
         working_bytes: working?,
         activation_factor: factor?,
         fixed: fixed?.0,
         communicator: communicator?.0,
+        logged_peak: logged?.0,
     })
 }
 

@@ -16,13 +16,18 @@ mod architecture;
 mod check;
 mod choices;
 pub(crate) mod cluster;
+mod cluster_file;
 mod config_fields;
 mod config_json;
+mod constraint;
+mod constraint_terms;
 pub(crate) mod document;
 mod efficiency;
 pub(crate) mod error;
 pub(crate) mod file;
 pub(crate) mod framework;
+mod learned;
+mod machine;
 pub(crate) mod model;
 mod overrides;
 mod paths;
@@ -33,7 +38,9 @@ pub(crate) mod spelling;
 mod text_file;
 mod values;
 
+pub use cluster_file::cluster_file;
 pub use error::{InstanceError, Place, Problem, Problems};
+pub use machine::Machine;
 pub use overrides::{Flag, Overrides};
 pub use schema::json_schema;
 pub(crate) use values::Choice;
@@ -54,6 +61,18 @@ pub struct Instance {
     pub max_oom_risk: f64,
     /// What the reader should know, though it is not an error.
     pub warnings: Vec<String>,
+}
+
+impl Instance {
+    /// The same wishes for another job.
+    #[must_use]
+    pub fn with_job(&self, job: Job) -> Self {
+        Self {
+            space: self.space.for_job(&job),
+            job,
+            ..self.clone()
+        }
+    }
 }
 
 /// Reads an instance file, with values of the command line applied before it is checked.
@@ -115,6 +134,15 @@ pub fn from_text(
 ///
 /// If there is no such preset, the file cannot be read, or it breaks rules.
 pub fn read_cluster(name: &str) -> Result<Cluster, InstanceError> {
+    read_machine(name).map(|machine| machine.cluster)
+}
+
+/// The cluster that `--cluster` names, with the figures of the framework that it was fitted with.
+///
+/// # Errors
+///
+/// If there is no such preset, the file cannot be read, or it breaks rules.
+pub fn read_machine(name: &str) -> Result<Machine, InstanceError> {
     let mut overrides = Overrides::none();
     overrides.flag(Flag::Cluster, name);
     let mut problems = Problems::default();
@@ -122,9 +150,9 @@ pub fn read_cluster(name: &str) -> Result<Cluster, InstanceError> {
     overrides.apply(&mut table, &mut problems);
     let file = InstanceFile::from_table(&table, "", &mut problems);
     let section = file.cluster.value().zip(file.cluster.origin());
-    let cluster =
+    let machine =
         section.and_then(|(section, at)| cluster::any_size(section, Some(at), &mut problems));
-    problems.none_or(cluster).map(|(cluster, _)| cluster)
+    problems.none_or(machine).map(|(machine, _)| machine)
 }
 
 /// The instance that flags alone describe.

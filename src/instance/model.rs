@@ -10,7 +10,7 @@ use crate::catalog;
 use crate::transformer::{Biases, Embeddings, FeedForward, Normalization, Transformer};
 
 /// Largest values, far beyond any network, so that no count overflows.
-const MOST_LAYERS: u64 = 100_000;
+const MOST_LAYERS: u64 = 1024;
 const WIDEST_HIDDEN: u64 = 1 << 20;
 const WIDEST_ATTENTION: u64 = 1 << 22;
 const LARGEST_VOCABULARY: u64 = 1 << 26;

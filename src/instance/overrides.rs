@@ -207,6 +207,9 @@ fn full_path(key: &str, at: &Origin, problems: &mut Problems) -> Option<String> 
     if matches!(key, "model" | "cluster" | "framework") {
         return Some(format!("{key}.preset"));
     }
+    if key == "constraint" {
+        return Some(key.to_owned());
+    }
     let found = paths::of_leaf(key);
     match found.as_slice() {
         [path] => Some(path.clone()),

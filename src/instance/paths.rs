@@ -1,8 +1,8 @@
 //! Every key of an instance file by its dotted path.
 
 use super::file::{
-    CalibrationSection, ClusterSection, EfficiencySection, FrameworkSection, InstanceFile,
-    LimitsSection, MemorySection, ModelSection, SpeedSection, TrainingSection,
+    CalibrationSection, ClusterSection, DiscrepancySection, EfficiencySection, FrameworkSection,
+    InstanceFile, LimitsSection, MemorySection, ModelSection, SpeedSection, TrainingSection,
 };
 use super::reader::Section;
 use super::{search, spelling};
@@ -14,6 +14,7 @@ pub(crate) fn sections() -> Vec<(&'static str, Vec<&'static str>)> {
         ("cluster", ClusterSection::KEYS.to_vec()),
         ("cluster.efficiency", EfficiencySection::KEYS.to_vec()),
         ("cluster.calibration", CalibrationSection::KEYS.to_vec()),
+        ("cluster.discrepancy", DiscrepancySection::KEYS.to_vec()),
         ("framework", FrameworkSection::KEYS.to_vec()),
         ("framework.memory", MemorySection::KEYS.to_vec()),
         ("framework.speed", SpeedSection::KEYS.to_vec()),

@@ -120,7 +120,7 @@ const SYNONYMS: &[(&str, &[&str])] = &[
         &["network", "nic", "internode_bandwidth"],
     ),
     ("intra_node_bandwidth", &["nvlink", "intranode_bandwidth"]),
-    ("accelerator", &["gpu", "gpu_type", "device"]),
+    ("accelerator", &["gpu_type", "gpu_name", "device"]),
 ];
 
 /// The candidates that `word` most likely stands for, equally near; none if none is near.

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use super::constraints;
 use super::cost_table::{CostTable, ExactCost};
 use crate::layout::Layout;
 
@@ -21,17 +22,27 @@ pub struct Evaluation {
 pub struct Walk {
     /// The best combinations that fit, best first.
     pub best: Vec<Evaluation>,
-    /// Combinations evaluated that do not fit.
+    /// Combinations evaluated that do not fit, or break a row of the user's own.
     pub over_capacity: Vec<Evaluation>,
     /// Combinations that a bound excludes from the best.
     pub pruned: u64,
 }
 
-/// The `count` best combinations that fit into `capacity`, and proof that there is no better:
-/// combinations are taken in order of their lower bounds on time until the next bound exceeds
-/// the exact time of the last of the best.
+/// The `count` best combinations that fit into `capacity`, and proof that there is no better.
 #[must_use]
 pub fn walk(table: &CostTable, capacity: i64, count: usize) -> Walk {
+    walk_classes(table, capacity, count, |index| index)
+}
+
+/// The best combinations of the `count` best classes, and proof that there is no better:
+/// combinations are taken in order of their lower bounds on time until the next bound exceeds
+/// the exact time of the last of the best.
+pub(super) fn walk_classes(
+    table: &CostTable,
+    capacity: i64,
+    count: usize,
+    class: impl Fn(usize) -> usize,
+) -> Walk {
     let mut order: Vec<usize> = (0..table.entries.len())
         .filter(|&index| table.entries[index].cell.is_some())
         .collect();
@@ -51,22 +62,37 @@ pub fn walk(table: &CostTable, capacity: i64, count: usize) -> Walk {
         let Some((layout, cost)) = table.exact(entry) else {
             continue;
         };
-        let fits = CostTable::fits(&cost, capacity);
+        let fits = CostTable::fits(&cost, capacity) && constraints::keeps(table.instance, &layout);
         let evaluation = Evaluation {
             index,
             layout,
             cost,
         };
-        if !fits {
+        if fits {
+            offer(&mut found.best, evaluation, count, &class);
+        } else {
             found.over_capacity.push(evaluation);
-            continue;
         }
-        let rank = |item: &Evaluation| (Reverse(item.cost.profit), item.index);
-        let place = found
-            .best
-            .partition_point(|item| rank(item) < rank(&evaluation));
-        found.best.insert(place, evaluation);
-        found.best.truncate(count);
     }
     found
+}
+
+/// Puts a combination in its place among the best, of each class one.
+fn offer(
+    best: &mut Vec<Evaluation>,
+    evaluation: Evaluation,
+    count: usize,
+    class: impl Fn(usize) -> usize,
+) {
+    let rank = |item: &Evaluation| (Reverse(item.cost.profit), item.index);
+    let same = |item: &Evaluation| class(item.index) == class(evaluation.index);
+    if let Some(known) = best.iter().position(same) {
+        if rank(&best[known]) <= rank(&evaluation) {
+            return;
+        }
+        best.remove(known);
+    }
+    let place = best.partition_point(|item| rank(item) < rank(&evaluation));
+    best.insert(place, evaluation);
+    best.truncate(count);
 }

@@ -7,6 +7,8 @@ use crate::instance::Instance;
 use crate::layout::{Cell, Checkpointing, Layout, RmsNormKernel, Stage};
 use crate::rule::{Rule, RuleSet};
 
+use super::constraints;
+
 /// Combinations up to which the program carries those that break a rule as columns too.
 pub const LITERAL_LIMIT: u64 = 20_000;
 
@@ -36,7 +38,7 @@ pub fn list(instance: &Instance) -> Candidates {
     let applied_before = if literal {
         Vec::new()
     } else {
-        structural_rules()
+        structural_rules(instance)
     };
     Candidates {
         entries,
@@ -44,12 +46,14 @@ pub fn list(instance: &Instance) -> Candidates {
     }
 }
 
-/// Every rule but memory.
-fn structural_rules() -> Vec<Rule> {
-    Rule::ALL
-        .into_iter()
-        .filter(|&rule| rule != Rule::MemoryCapacity)
-        .collect()
+/// Every rule but memory and, where the instance has none, rows of the user's own.
+fn structural_rules(instance: &Instance) -> Vec<Rule> {
+    let applies = |rule: &Rule| match rule {
+        Rule::MemoryCapacity => false,
+        Rule::Constraint => !instance.space.constraints.is_empty(),
+        _ => true,
+    };
+    Rule::ALL.into_iter().filter(applies).collect()
 }
 
 /// The axes from the outermost loop to the innermost. Data parallelism comes early: with the GPU
@@ -169,6 +173,7 @@ pub fn broken_rules(instance: &Instance, candidate: &Candidate) -> RuleSet {
         .iter()
         .any(|assignment| assignment.matches(candidate));
     broken.insert_if(Rule::Forbidden, forbidden);
+    broken.insert_if(Rule::Constraint, constraints::breaks_cell(instance, cell));
     broken
 }
 

@@ -78,9 +78,7 @@ impl<'a> CostTable<'a> {
             })
             .collect();
         let layers = instance.job.transformer.layers;
-        let ideal = costs.iter().map(|cell| ideal_step_time(cell, layers));
-        let fastest = ideal.fold(f64::INFINITY, |fastest, time| fastest.min(time.value()));
-        let quantum = Quantum::for_step_time(Seconds::new(fastest.clamp(1e-6, 1e12)));
+        let quantum = quantum(&costs, layers);
         let cells: Vec<CellUnits> = costs
             .iter()
             .map(|cell| CellUnits::new(cell, quantum))
@@ -122,6 +120,26 @@ impl<'a> CostTable<'a> {
     pub fn fits(cost: &ExactCost, capacity: i64) -> bool {
         cost.memory.iter().all(|&peak| peak <= capacity)
     }
+}
+
+/// The unit of time for a space: fine enough for the layers of every cell that may be near the best.
+fn quantum(costs: &[CellCosts], layers: u32) -> Quantum {
+    // Cells this far from the best even without a bubble are not it.
+    const NEAR: f64 = 1.3;
+    let ideal: Vec<Seconds> = costs
+        .iter()
+        .map(|cell| ideal_step_time(cell, layers))
+        .collect();
+    let least = |values: &mut dyn Iterator<Item = f64>| values.fold(f64::INFINITY, f64::min);
+    let fastest = least(&mut ideal.iter().map(|time| time.value()));
+    let near = costs
+        .iter()
+        .zip(&ideal)
+        .filter(|(_, time)| time.value() <= NEAR * fastest);
+    let chunk = |costs: &CellCosts| costs.layer.total() / f64::from(costs.cell.virtual_stages);
+    let layer = least(&mut near.map(|(costs, _)| chunk(costs).value()));
+    let sane = |time: f64| Seconds::new(time.clamp(1e-9, 1e12));
+    Quantum::for_times(sane(fastest), sane(layer))
 }
 
 /// Step time of a cell whose work splits evenly over its stages, without recomputation.

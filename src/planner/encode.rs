@@ -12,6 +12,7 @@ use crate::layout::{Checkpointing, RmsNormKernel, Schedule, SequenceParallel, Sh
 use crate::rule::Rule;
 
 use super::candidates;
+use super::constraints;
 use super::cost_table::CostTable;
 
 /// The program over the entries at `indices`, in that order.
@@ -30,15 +31,6 @@ pub fn data(table: &CostTable, indices: &[usize]) -> Data {
         let values = instance.space.values(axis);
         values.iter().position(|&value| value == code).unwrap_or(0)
     };
-    let axes = Axis::ALL.map(|axis| ProgramAxis {
-        name: axis.as_str().to_owned(),
-        values: instance
-            .space
-            .values(axis)
-            .iter()
-            .map(|&code| axis.show(code))
-            .collect(),
-    });
     let items = chosen.iter().zip(&costs).map(|(candidate, cost)| Item {
         choice: Axis::ALL
             .map(|axis| position(axis, candidate.code(axis)))
@@ -47,34 +39,45 @@ pub fn data(table: &CostTable, indices: &[usize]) -> Data {
     });
     let mut rules = axis_rows(instance);
     rules.extend(item_rows(instance, &chosen));
-    let stages = costs
+    rules.extend(constraints::choice_rows(instance, &chosen));
+    let memory: Vec<&[i64]> = costs
         .iter()
-        .flatten()
-        .map(|cost| cost.memory.len())
-        .max()
-        .unwrap_or(0);
-    rules.extend((0..stages).map(|stage| {
-        Row {
-            name: format!("{}({stage})", Rule::MemoryCapacity),
-            left: LeftSide::OverItems(
-                costs
-                    .iter()
-                    .map(|cost| {
-                        cost.as_ref()
-                            .and_then(|cost| cost.memory.get(stage))
-                            .map_or(0, |&m| m)
-                    })
-                    .collect(),
-            ),
-            sense: Sense::AtMost,
-            right: table.capacity,
-        }
-    }));
+        .map(|cost| cost.as_ref().map_or(&[][..], |cost| &cost.memory))
+        .collect();
+    rules.extend(memory_rows(&memory, table.capacity));
     Data {
-        axes: axes.to_vec(),
+        axes: axes(|axis| instance.space.values(axis)),
         items: items.collect(),
         rules,
     }
+}
+
+/// The axes of the program, with the values that `values` lists by their codes.
+pub(super) fn axes<'a>(values: impl Fn(Axis) -> &'a [u32]) -> Vec<ProgramAxis> {
+    let axes = Axis::ALL.map(|axis| ProgramAxis {
+        name: axis.as_str().to_owned(),
+        values: values(axis).iter().map(|&code| axis.show(code)).collect(),
+    });
+    axes.to_vec()
+}
+
+/// `memory_capacity(s)`: the memory of each item on stage `s` is at most `capacity`.
+pub(super) fn memory_rows(memory: &[&[i64]], capacity: i64) -> Vec<Row> {
+    let stages = memory.iter().map(|stages| stages.len()).max().unwrap_or(0);
+    let on_stage = |stage: usize| {
+        let amounts = memory.iter();
+        amounts
+            .map(|stages| stages.get(stage).copied().unwrap_or(0))
+            .collect()
+    };
+    (0..stages)
+        .map(|stage| Row {
+            name: format!("{}({stage})", Rule::MemoryCapacity),
+            left: LeftSide::OverItems(on_stage(stage)),
+            sense: Sense::AtMost,
+            right: capacity,
+        })
+        .collect()
 }
 
 /// The term of each value of an axis, by its code; zero coefficients are left out.
@@ -137,6 +140,30 @@ fn axis_rows(instance: &Instance) -> Vec<Row> {
             0,
         ),
     ];
+    rows.extend(exclusions(instance));
+    for (index, assignment) in instance.space.forbidden.iter().enumerate() {
+        let matching = assignment
+            .0
+            .iter()
+            .flat_map(|&(axis, forbidden)| terms(instance, axis, |code| on(code == forbidden)));
+        rows.push(Row {
+            name: format!("{}({index})", Rule::Forbidden),
+            left: LeftSide::OverAxes(matching.collect()),
+            sense: Sense::AtMost,
+            right: assignment.0.len() as i64 - 1,
+        });
+    }
+    number_repeated(&mut rows);
+    // A row without terms holds always and says nothing.
+    rows.retain(|row| !matches!(&row.left, LeftSide::OverAxes(terms) if terms.is_empty()));
+    rows
+}
+
+/// Rules that exclude a value of one axis together with a value of another: `u_a + u_b <= 1`.
+fn exclusions(instance: &Instance) -> Vec<Row> {
+    let job = &instance.job;
+    let on = |condition: bool| i64::from(condition);
+    let mut rows = Vec::new();
     let pair = |left: Vec<AxisTerm>, right: Vec<AxisTerm>| [left, right].concat();
     let sequence_parallel = SequenceParallel::On as u32;
     rows.push(at_most(
@@ -189,21 +216,6 @@ fn axis_rows(instance: &Instance) -> Vec<Row> {
             1,
         ));
     }
-    for (index, assignment) in instance.space.forbidden.iter().enumerate() {
-        let matching = assignment
-            .0
-            .iter()
-            .flat_map(|&(axis, forbidden)| terms(instance, axis, |code| on(code == forbidden)));
-        rows.push(Row {
-            name: format!("{}({index})", Rule::Forbidden),
-            left: LeftSide::OverAxes(matching.collect()),
-            sense: Sense::AtMost,
-            right: assignment.0.len() as i64 - 1,
-        });
-    }
-    number_repeated(&mut rows);
-    // A row without terms holds always and says nothing.
-    rows.retain(|row| !matches!(&row.left, LeftSide::OverAxes(terms) if terms.is_empty()));
     rows
 }
 

@@ -4,7 +4,7 @@ use crate::plan::{Infeasibility, Nearest, Proof};
 use crate::rule::{Rule, RuleSet};
 
 use super::cost_table::{CostTable, Entry};
-use super::{candidates, evaluate};
+use super::{candidates, constraints, evaluate};
 use crate::feasibility;
 
 /// The smallest set of rules that excludes every combination, and the combination nearest to
@@ -32,11 +32,14 @@ fn all_broken(table: &CostTable, entry: &Entry) -> RuleSet {
         .exact(entry)
         .is_some_and(|(_, cost)| !CostTable::fits(&cost, table.capacity));
     broken.insert_if(Rule::MemoryCapacity, over);
+    let keeps = |(layout, _): &(_, _)| constraints::keeps(table.instance, layout);
+    let kept = table.exact(entry).as_ref().is_none_or(keeps);
+    broken.insert_if(Rule::Constraint, !kept);
     broken
 }
 
 /// A smallest set of rules of which every combination breaks one, by trying sets in order of size.
-/// With sixteen rules there are at most 65,536 sets.
+/// With seventeen rules there are at most 131,072 sets.
 fn clash(broken: &[RuleSet]) -> Vec<Rule> {
     let mut masks: Vec<u64> = broken.iter().map(|rules| rules.bits()).collect();
     masks.sort_unstable();

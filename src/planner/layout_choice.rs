@@ -1,17 +1,17 @@
 //! Plans with the program `layout choice`: one-hot axes, the framework's own cut into stages, one
 //! checkpointing flag for all layers.
 
-use formulations::layout_choice::{self as program, Data};
+use formulations::layout_choice as program;
+use formulations::model::Model;
 use formulations::solve::{Outcome as Solved, SolverOptions};
 
 use crate::instance::Instance;
 use crate::plan::{Formulation, Outcome, Plan, Proof};
 use crate::quantity::Mfu;
-use crate::rule::Rule;
 
 use super::best_first::{self, Evaluation, Walk};
 use super::cost_table::CostTable;
-use super::{PlanError, PlanOptions, Pruning, encode, infeasibility, quantise, verify};
+use super::{PlanError, PlanOptions, Pruning, classes, encode, infeasibility, quantise, verify};
 
 /// Combinations over capacity that the program carries besides those that fit.
 const CARRIED: usize = 256;
@@ -26,7 +26,10 @@ pub(super) const SOLVER: &str = "HiGHS";
 /// When the solver fails, or its answer fails the verification.
 pub fn plan(instance: &Instance, options: &PlanOptions) -> Result<Outcome, PlanError> {
     let table = CostTable::new(instance);
-    let walk = best_first::walk(&table, table.capacity, options.alternatives + 1);
+    let candidates = table.entries.iter().map(|entry| entry.candidate);
+    let classes = classes::classes(candidates, options.diverse);
+    let count = options.alternatives + 1;
+    let walk = best_first::walk_classes(&table, table.capacity, count, |index| classes[index]);
     let indices = program_indices(&table, &walk, options.pruning);
     let proof = proof(&table, &walk, &indices, options.pruning);
     let data = encode::data(&table, &indices);
@@ -48,19 +51,29 @@ pub fn plan(instance: &Instance, options: &PlanOptions) -> Result<Outcome, PlanE
     }
 }
 
-/// The program as it would be written to a file: over all combinations of a space that is listed
-/// whole, otherwise over those that no bound excludes.
+/// The program as it is written to a file, and which combinations it has: all of a space that is
+/// listed whole, otherwise those that no bound excludes.
 #[must_use]
-pub fn written_program(instance: &Instance, options: &PlanOptions) -> (Data, Vec<Rule>) {
+pub fn written_program(instance: &Instance, options: &PlanOptions) -> (Model, String) {
     let table = CostTable::new(instance);
     let walk = best_first::walk(&table, table.capacity, options.alternatives + 1);
-    let pruning = if table.applied_before.is_empty() {
+    let whole = table.applied_before.is_empty();
+    let pruning = if whole {
         Pruning::None
     } else {
         options.pruning
     };
     let indices = program_indices(&table, &walk, pruning);
-    (encode::data(&table, &indices), table.applied_before.clone())
+    let count = indices.len();
+    let scope = if whole {
+        format!("all {count} combinations of the space")
+    } else {
+        format!(
+            "the {count} combinations that no bound excludes, of {}",
+            table.entries.len()
+        )
+    };
+    (program::build(&encode::data(&table, &indices)), scope)
 }
 
 /// The entries that the program decides among, in the order that breaks ties.
@@ -85,19 +98,22 @@ fn proof(table: &CostTable, walk: &Walk, indices: &[usize], pruning: Pruning) ->
         .iter()
         .filter(|entry| !entry.broken.is_empty())
         .count();
-    let pruned = match pruning {
-        Pruning::None => 0,
+    // What the program carries is settled by the program, whatever else is known of it.
+    let carried = indices.len() - walk.best.len().min(indices.len());
+    let (infeasible, pruned) = match pruning {
+        Pruning::None => (0, 0),
         Pruning::ByBounds => {
-            let decided = table.entries.len() - broken - walk.over_capacity.len();
-            decided - walk.best.len()
+            let infeasible = broken + walk.over_capacity.len() - carried;
+            (infeasible, table.entries.len() - infeasible - indices.len())
         }
     };
     Proof {
         formulation: Formulation::LayoutChoice,
         bound_mfu: Mfu::ZERO,
+        bound_parts: 0,
         gap: 0.0,
         cells: table.entries.len() as u64,
-        cells_infeasible: (broken + walk.over_capacity.len()) as u64,
+        cells_infeasible: infeasible as u64,
         cells_pruned: pruned as u64,
         cells_solved: indices.len() as u64,
         applied_before: table
@@ -136,7 +152,8 @@ fn decode(
     };
     let gap = (bound - cost.profit) as f64 / cost.profit.max(1) as f64;
     let proof = Proof {
-        bound_mfu: quantise::utilisation(bound),
+        bound_mfu: choice.prediction.mfu * (bound as f64 / cost.profit.max(1) as f64),
+        bound_parts: bound,
         gap,
         ..proof
     };
@@ -149,7 +166,7 @@ fn decode(
 }
 
 /// Risk of running out of memory below which no safer layout is looked for.
-pub(super) const NEGLIGIBLE_RISK: f64 = 1e-3;
+pub(super) const NEGLIGIBLE_RISK: f64 = 5e-3;
 
 /// The best layout with at most half of `risk`.
 fn safer(table: &CostTable, risk: f64) -> Option<Evaluation> {

@@ -2,10 +2,14 @@
 
 pub mod best_first;
 pub mod candidates;
+mod classes;
+pub mod constraints;
 pub mod cost_table;
 pub mod encode;
+pub mod given_layouts;
 mod infeasibility;
 pub mod layout_choice;
+pub mod objective;
 pub mod quantise;
 pub mod staged;
 pub mod staged_cells;
@@ -15,6 +19,7 @@ use std::time::Duration;
 use formulations::layout_choice::LayoutChoiceError;
 use formulations::staged::StagedError;
 
+use crate::axis::AxisSet;
 use crate::cost_model::{self, CellCosts};
 use crate::feasibility;
 use crate::instance::Instance;
@@ -32,6 +37,9 @@ pub struct PlanOptions {
     pub time_limit: Option<Duration>,
     /// Next-best layouts to list.
     pub alternatives: usize,
+    /// Axes in one of which each layout of the answer differs from every other; without any they
+    /// are only not the same combination.
+    pub diverse: AxisSet,
 }
 
 impl Default for PlanOptions {
@@ -41,6 +49,7 @@ impl Default for PlanOptions {
             pruning: Pruning::ByBounds,
             time_limit: None,
             alternatives: 3,
+            diverse: AxisSet::EMPTY,
         }
     }
 }
@@ -81,6 +90,78 @@ pub fn plan(instance: &Instance, options: &PlanOptions) -> Result<Outcome, PlanE
         Formulation::LayoutChoice => layout_choice::plan(instance, options),
         Formulation::Staged => staged::plan(instance, options),
     }
+}
+
+/// The best layout of an instance, without neighbours, a safer layout or reasons: what answers that
+/// compare many instances ask for.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Best {
+    /// Proven best.
+    Optimal(Evaluated),
+    /// The best known when the time was over.
+    Feasible(Evaluated),
+    /// Proven: no layout satisfies every rule.
+    Infeasible,
+    /// None was known when the time was over.
+    Unknown,
+}
+
+impl Best {
+    /// The layout, if there is one.
+    #[must_use]
+    pub const fn layout(&self) -> Option<&Evaluated> {
+        match self {
+            Self::Optimal(evaluated) | Self::Feasible(evaluated) => Some(evaluated),
+            Self::Infeasible | Self::Unknown => None,
+        }
+    }
+
+    /// The layout, if there is one.
+    #[must_use]
+    pub fn into_layout(self) -> Option<Evaluated> {
+        match self {
+            Self::Optimal(evaluated) | Self::Feasible(evaluated) => Some(evaluated),
+            Self::Infeasible | Self::Unknown => None,
+        }
+    }
+
+    /// The status word of JSON and tables.
+    #[must_use]
+    pub const fn status(&self) -> &'static str {
+        match self {
+            Self::Optimal(_) => "optimal",
+            Self::Feasible(_) => "feasible",
+            Self::Infeasible => "infeasible",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// Whether the answer is proven: the time did not end the search.
+    #[must_use]
+    pub const fn is_settled(&self) -> bool {
+        matches!(self, Self::Optimal(_) | Self::Infeasible)
+    }
+}
+
+/// Finds the best layout of the instance alone.
+///
+/// # Errors
+///
+/// When the solver fails, or its answer fails the verification.
+pub fn best(instance: &Instance, options: &PlanOptions) -> Result<Best, PlanError> {
+    if options.formulation == Formulation::Staged {
+        return staged::best(instance, options);
+    }
+    let options = PlanOptions {
+        alternatives: 0,
+        ..*options
+    };
+    Ok(match layout_choice::plan(instance, &options)? {
+        Outcome::Optimal(plan) => Best::Optimal(plan.choice),
+        Outcome::Feasible(plan) => Best::Feasible(plan.choice),
+        Outcome::Infeasible(_) => Best::Infeasible,
+        Outcome::Unknown(_) => Best::Unknown,
+    })
 }
 
 /// The layout with its prediction.

@@ -1,7 +1,7 @@
 //! Costs as whole numbers: what the programs, their oracles and the checker compute with.
 //!
-//! Durations are whole multiples of a quantum that is about 1e-8 of the best step time, memory
-//! whole KiB rounded up (capacities down), so that what fits in integers fits in truth. Each
+//! Durations are whole multiples of a quantum of at most 3e-4 of a layer's time, memory whole KiB
+//! rounded up (capacities down), so that what fits in integers fits in truth. Each
 //! coefficient is rounded once; everything after is exact integer arithmetic.
 
 use crate::cost_model::pipeline::{FILL_STEPS, chunks_in_flight};
@@ -26,11 +26,15 @@ const STEPS: i64 = FILL_STEPS as i64;
 const KIB: f64 = 1024.0;
 
 impl Quantum {
-    /// The power of ten nearest below 2e-7 of `step_time` (1 us for 5 to 50 s); the objective
-    /// then has 1e8 to 1e9 units, which floating-point solvers tell apart.
+    /// The unit for a space whose best layouts take about `step_time` and give each layer
+    /// `layer_time` in a pass of one chunk: the power of ten below 3e-4 of the latter, so that
+    /// rounding a layer errs by less than 1.5e-4; but no less than 2e-11 of a step, so that
+    /// objectives stay below 2^48.
     #[must_use]
-    pub fn for_step_time(step_time: Seconds) -> Self {
-        let exponent = (step_time.value() * 2e-7).log10().floor();
+    pub fn for_times(step_time: Seconds, layer_time: Seconds) -> Self {
+        let finest = step_time * 1e-12 * STEPS as f64;
+        let wanted = (layer_time * 3e-4).max(finest);
+        let exponent = wanted.value().log10().floor();
         Self {
             stage: Seconds::new(10_f64.powi(exponent as i32)),
         }
@@ -63,11 +67,17 @@ pub fn utilisation(parts: i64) -> Mfu {
 /// The capacity that the accepted risk leaves, in KiB.
 #[must_use]
 pub fn capacity(instance: &Instance) -> i64 {
-    let cluster = &instance.job.cluster;
+    capacity_at_risk(&instance.job, instance.max_oom_risk)
+}
+
+/// The capacity that the risk `risk` of running out of memory leaves, in KiB.
+#[must_use]
+pub fn capacity_at_risk(job: &Job, risk: f64) -> i64 {
+    let cluster = &job.cluster;
     let limit = memory::admissible_peak(
         cluster.accelerator.usable_memory,
         cluster.calibration.memory,
-        instance.max_oom_risk,
+        risk,
     );
     (limit.value() / KIB).floor() as i64
 }

@@ -1,19 +1,22 @@
 //! Plans with the program `staged`: the combination, the layers of every stage and how many of them
 //! are checkpointed, together.
 
+use formulations::model::Model;
 use formulations::solve::{Outcome as Solved, SolverOptions, Statistics};
 use formulations::staged::bounds::{balance_bound, bottleneck_bound};
 use formulations::staged::{self as program, Data, Plan as ProgramPlan};
 
+use crate::axis::AxisSet;
 use crate::instance::Instance;
-use crate::layout::{Layout, Stage};
-use crate::plan::{Formulation, Outcome, Plan, Proof};
+use crate::layout::{Cell, Layout};
+use crate::plan::{Evaluated, Formulation, Outcome, Plan, Proof};
 use crate::quantity::Mfu;
 
+use super::classes::{self, Thresholds};
 use super::cost_table::CostTable;
 use super::layout_choice::{NEGLIGIBLE_RISK, SOLVER};
 use super::staged_cells::{Choice, Variant, choices, quick_objective, relaxed, variants};
-use super::{PlanError, PlanOptions, Pruning, infeasibility, quantise, verify};
+use super::{Best, PlanError, PlanOptions, Pruning, constraints, infeasibility, verify};
 
 /// What is proven of a choice before the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,16 +36,24 @@ pub struct Screening {
     pub choices: Vec<Choice>,
     /// What is proven of each.
     pub bounds: Vec<ChoiceBound>,
+    /// The class of each: an answer lists the best layouts of different classes.
+    classes: Vec<usize>,
 }
 
 /// Bounds every choice. Those that may be among the `count` best stay open.
+#[must_use]
+pub fn screen(table: &CostTable, count: usize, pruning: Pruning) -> Screening {
+    screen_diverse(table, count, AxisSet::EMPTY, pruning)
+}
+
+/// Bounds every choice. Those that may be the best of one of the `count` best classes stay open.
 ///
 /// Choices are visited in order of the first bound (perfect balance, no recomputation). The second
 /// bound and a quick plan are computed only for those that the plans known so far leave open.
-#[must_use]
-pub fn screen(table: &CostTable, count: usize, pruning: Pruning) -> Screening {
+fn screen_diverse(table: &CostTable, count: usize, axes: AxisSet, pruning: Pruning) -> Screening {
     let layers = i64::from(table.instance.job.transformer.layers);
     let choices = choices(table);
+    let classes = classes::classes(choices.iter().map(Choice::candidate), axes);
     let first: Vec<i64> = choices
         .iter()
         .map(|choice| balance_bound(&relaxed(table, choice).cell, layers))
@@ -50,39 +61,45 @@ pub fn screen(table: &CostTable, count: usize, pruning: Pruning) -> Screening {
     let mut order: Vec<usize> = (0..choices.len()).collect();
     order.sort_by_key(|&index| (first[index], index));
     let mut bounds: Vec<ChoiceBound> = first.into_iter().map(ChoiceBound::Pruned).collect();
-    let mut known: Vec<i64> = Vec::new();
-    let limit = |known: &[i64]| known.get(count - 1).copied().unwrap_or(i64::MAX);
+    let mut known = Thresholds::new(count, classes.iter().max().map_or(0, |last| last + 1));
     for index in order {
         let ChoiceBound::Pruned(bound) = bounds[index] else {
             continue;
         };
-        if pruning == Pruning::ByBounds && bound > limit(&known) {
-            break;
+        if pruning == Pruning::ByBounds {
+            if bound > known.limit() {
+                break;
+            }
+            if bound > known.limit_of(classes[index]) {
+                continue;
+            }
         }
         let Some(bound) = bottleneck_bound(&relaxed(table, &choices[index]).cell, layers) else {
             bounds[index] = ChoiceBound::Infeasible;
             continue;
         };
         bounds[index] = ChoiceBound::Open(bound);
-        if bound <= limit(&known)
+        if bound <= known.limit_of(classes[index])
             && let Some(objective) = quick_objective(table, &choices[index])
         {
-            let place = known.partition_point(|&other| other <= objective);
-            known.insert(place, objective);
-            known.truncate(count);
+            known.offer(objective, classes[index]);
         }
     }
     if pruning == Pruning::ByBounds {
-        for bound in &mut bounds {
+        for (bound, &class) in bounds.iter_mut().zip(&classes) {
             match *bound {
-                ChoiceBound::Open(value) if value > limit(&known) => {
+                ChoiceBound::Open(value) if value > known.limit_of(class) => {
                     *bound = ChoiceBound::Pruned(value);
                 }
                 _ => {}
             }
         }
     }
-    Screening { choices, bounds }
+    Screening {
+        choices,
+        bounds,
+        classes,
+    }
 }
 
 /// The program over the open choices.
@@ -109,13 +126,17 @@ pub fn encode(table: &CostTable, screening: &Screening) -> Encoded {
             of_choice.into_iter().map(move |variant| (index, variant))
         })
         .collect();
+    let combinations: Vec<Cell> = variants
+        .iter()
+        .map(|(index, _)| screening.choices[*index].cell)
+        .collect();
     let data = Data {
         layers: i64::from(table.instance.job.transformer.layers),
         cells: variants
             .iter()
             .map(|(_, variant)| variant.cell.clone())
             .collect(),
-        side_rows: Vec::new(),
+        side_rows: constraints::side_rows(table.instance, &combinations),
     };
     Encoded { data, variants }
 }
@@ -124,29 +145,22 @@ impl Encoded {
     /// The layout of a plan of the program.
     fn layout(&self, screening: &Screening, plan: &ProgramPlan) -> Layout {
         let (choice, variant) = &self.variants[plan.cell];
-        let stages = plan
-            .layers
-            .iter()
-            .zip(&plan.recomputed)
-            .map(|(&layers, counts)| {
-                let mut recomputed = [0; 3];
-                for (&mode, &count) in variant.modes.iter().zip(counts) {
-                    recomputed[mode as usize] = count as u32;
-                }
-                Stage {
-                    layers: layers as u32,
-                    recomputed,
-                }
-            });
-        Layout {
-            cell: screening.choices[*choice].cell,
-            stages: stages.collect(),
-        }
+        variant.layout(&screening.choices[*choice], plan)
     }
 
-    /// The best plans of `count` distinct choices.
-    fn top(&self, count: usize, options: &SolverOptions) -> Result<Vec<ProgramPlan>, PlanError> {
-        let class = |cell: usize| self.variants[cell].0;
+    /// The class of a cell of the program.
+    fn class(&self, screening: &Screening, cell: usize) -> usize {
+        screening.classes[self.variants[cell].0]
+    }
+
+    /// The best plans of `count` different classes.
+    fn top(
+        &self,
+        screening: &Screening,
+        count: usize,
+        options: &SolverOptions,
+    ) -> Result<Vec<ProgramPlan>, PlanError> {
+        let class = |cell: usize| self.class(screening, cell);
         let outcome = program::top(&self.data, count, class, options)?;
         Ok(outcome.solution().cloned().unwrap_or_default())
     }
@@ -159,7 +173,8 @@ impl Encoded {
 /// When the solver fails, or its answer fails the verification.
 pub fn plan(instance: &Instance, options: &PlanOptions) -> Result<Outcome, PlanError> {
     let table = CostTable::new(instance);
-    let screening = screen(&table, options.alternatives + 1, options.pruning);
+    let count = options.alternatives + 1;
+    let screening = screen_diverse(&table, count, options.diverse, options.pruning);
     let encoded = encode(&table, &screening);
     let solver = SolverOptions {
         time_limit: options.time_limit,
@@ -177,18 +192,17 @@ pub fn plan(instance: &Instance, options: &PlanOptions) -> Result<Outcome, PlanE
             )
         };
         let choice = decoded(best)?;
-        let class = encoded.variants[best.cell].0;
-        let others = encoded.top(options.alternatives + 1, &solver)?;
-        let others = others
-            .iter()
-            .filter(|plan| encoded.variants[plan.cell].0 != class);
+        let class = |plan: &ProgramPlan| encoded.class(&screening, plan.cell);
+        let others = encoded.top(&screening, options.alternatives + 1, &solver)?;
+        let others = others.iter().filter(|plan| class(plan) != class(best));
         let alternatives = others
             .take(options.alternatives)
             .map(decoded)
             .collect::<Result<_, _>>()?;
         let safer = safer(instance, choice.prediction.oom_probability, options)?;
         let proof = Proof {
-            bound_mfu: quantise::utilisation(claimed(bound)),
+            bound_mfu: choice.prediction.mfu * (best.objective as f64 / bound.max(1) as f64),
+            bound_parts: claimed(bound),
             gap: (best.objective - bound) as f64 / bound.max(1) as f64,
             ..proof.clone()
         };
@@ -203,10 +217,39 @@ pub fn plan(instance: &Instance, options: &PlanOptions) -> Result<Outcome, PlanE
         Solved::Optimal { solution, .. } => Outcome::Optimal(finish(solution, solution.objective)?),
         Solved::Feasible {
             solution, bound, ..
-        } => Outcome::Feasible(finish(solution, bound.floor() as i64)?),
+        } => {
+            let plan = finish(solution, bound.floor() as i64)?;
+            // A limit that comes when nothing better is left changes nothing.
+            if plan.gap_is_closed() {
+                Outcome::Optimal(plan)
+            } else {
+                Outcome::Feasible(plan)
+            }
+        }
         Solved::Infeasible { .. } => Outcome::Infeasible(infeasibility::explain(&table, proof)),
         Solved::Unknown { .. } => Outcome::Unknown(proof),
     })
+}
+
+/// The program as it is written to a file: over the combinations that no bound excludes.
+///
+/// # Errors
+///
+/// When the program cannot be built.
+pub fn written_program(
+    instance: &Instance,
+    options: &PlanOptions,
+) -> Result<(Model, String), PlanError> {
+    let table = CostTable::new(instance);
+    let screening = screen(&table, 1, options.pruning);
+    let encoded = encode(&table, &screening);
+    let open = screening
+        .bounds
+        .iter()
+        .filter(|bound| matches!(bound, ChoiceBound::Open(_)));
+    let (open, all) = (open.count(), screening.choices.len());
+    let scope = format!("the {open} combinations that no bound excludes, of {all}");
+    Ok((program::build(&encoded.data)?, scope))
 }
 
 fn proof(table: &CostTable, screening: &Screening, _statistics: Statistics) -> Proof {
@@ -226,6 +269,7 @@ fn proof(table: &CostTable, screening: &Screening, _statistics: Statistics) -> P
     Proof {
         formulation: Formulation::Staged,
         bound_mfu: Mfu::ZERO,
+        bound_parts: 0,
         gap: 0.0,
         cells: screening.choices.len() as u64 + broken,
         cells_infeasible: infeasible + broken,
@@ -240,12 +284,35 @@ fn proof(table: &CostTable, screening: &Screening, _statistics: Statistics) -> P
     }
 }
 
+/// The best layout alone.
+pub(super) fn best(instance: &Instance, options: &PlanOptions) -> Result<Best, PlanError> {
+    let table = CostTable::new(instance);
+    let screening = screen(&table, 1, options.pruning);
+    let encoded = encode(&table, &screening);
+    let solver = SolverOptions {
+        time_limit: options.time_limit,
+        ..SolverOptions::default()
+    };
+    let decoded = |plan: &ProgramPlan| {
+        let claimed = table
+            .quantum
+            .parts_per_billion(&instance.job, plan.objective);
+        verify(instance, encoded.layout(&screening, plan), claimed)
+    };
+    Ok(match &program::solve(&encoded.data, &solver)?.outcome {
+        Solved::Optimal { solution, .. } => Best::Optimal(decoded(solution)?),
+        Solved::Feasible { solution, .. } => Best::Feasible(decoded(solution)?),
+        Solved::Infeasible { .. } => Best::Infeasible,
+        Solved::Unknown { .. } => Best::Unknown,
+    })
+}
+
 /// The best layout with at most half of `risk`.
 fn safer(
     instance: &Instance,
     risk: f64,
     options: &PlanOptions,
-) -> Result<Option<crate::plan::Evaluated>, PlanError> {
+) -> Result<Option<Evaluated>, PlanError> {
     if risk < NEGLIGIBLE_RISK {
         return Ok(None);
     }
@@ -253,18 +320,9 @@ fn safer(
         max_oom_risk: risk / 2.0,
         ..instance.clone()
     };
-    let table = CostTable::new(&cautious);
-    let screening = screen(&table, 1, Pruning::ByBounds);
-    let encoded = encode(&table, &screening);
-    let solver = SolverOptions {
-        time_limit: options.time_limit,
-        ..SolverOptions::default()
+    let options = PlanOptions {
+        pruning: Pruning::ByBounds,
+        ..*options
     };
-    let Some(best) = encoded.top(1, &solver)?.pop() else {
-        return Ok(None);
-    };
-    let claimed = table
-        .quantum
-        .parts_per_billion(&cautious.job, best.objective);
-    verify(&cautious, encoded.layout(&screening, &best), claimed).map(Some)
+    Ok(best(&cautious, &options)?.into_layout())
 }

@@ -1,15 +1,16 @@
 //! From costs to cells of the program `staged`: the framework's rules on stages and checkpointing.
 
 use formulations::staged::{
-    Cell as ProgramCell, Layer, Partition as ProgramPartition, RecomputeMode, RecomputeRule, Stage,
-    Weights, near_even, plan_of,
+    Cell as ProgramCell, Layer, Partition as ProgramPartition, Plan, RecomputeMode, RecomputeRule,
+    Stage, Weights, near_even, plan_of,
 };
 
 use crate::axis::Candidate;
 use crate::cost_model::pipeline::{even_partition, interleaved_partition};
 use crate::framework::{CheckpointRule, Partition};
-use crate::layout::{Cell, Checkpointing, Recompute};
+use crate::layout::{self, Cell, Checkpointing, Layout, Recompute};
 
+use super::constraints;
 use super::cost_table::CostTable;
 
 /// A combination of discrete choices, whose layers and checkpointing are still open.
@@ -32,6 +33,39 @@ pub struct Variant {
     pub cell: ProgramCell,
     /// The recompute mode that each mode of the cell stands for.
     pub modes: Vec<Recompute>,
+}
+
+impl Choice {
+    /// The combination with no checkpointing flag, which is open.
+    #[must_use]
+    pub const fn candidate(&self) -> Candidate {
+        Candidate {
+            cell: self.cell,
+            checkpointing: Checkpointing::None,
+        }
+    }
+}
+
+impl Variant {
+    /// The layout of a plan of the choice.
+    #[must_use]
+    pub fn layout(&self, choice: &Choice, plan: &Plan) -> Layout {
+        let counts = plan.layers.iter().zip(&plan.recomputed);
+        let stages = counts.map(|(&layers, counts)| {
+            let mut recomputed = [0; 3];
+            for (&mode, &count) in self.modes.iter().zip(counts) {
+                recomputed[mode as usize] = count as u32;
+            }
+            layout::Stage {
+                layers: layers as u32,
+                recomputed,
+            }
+        });
+        Layout {
+            cell: choice.cell,
+            stages: stages.collect(),
+        }
+    }
 }
 
 /// Most variants of one choice, so that ranks of variants do not meet those of the next choice.
@@ -89,12 +123,17 @@ pub fn lightest_variants(table: &CostTable, choice: &Choice) -> Vec<Variant> {
         .collect()
 }
 
-/// The objective of a good plan of the choice, if one is found quickly: the near-even cut with the
-/// least recomputation that fits.
+/// The objective of a good plan of the choice, if one is found quickly: the framework's cut or the
+/// near-even one with the least recomputation that fits; where rows concern the layers, the best of
+/// some near-even cuts that keeps them.
 #[must_use]
 pub fn quick_objective(table: &CostTable, choice: &Choice) -> Option<i64> {
     let layers = i64::from(table.instance.job.transformer.layers);
     let cut = fixed_cut(table, choice);
+    let middle_is_equal = table.instance.job.framework.partition == Partition::FirstAndLast;
+    if constraints::concern_layers(table.instance) || cut.is_none() && middle_is_equal {
+        return best_trial(table, choice, cut);
+    }
     let value = |rule: RecomputeRule| {
         let cell = variant(table, choice, rule, 0).cell;
         match &cut {
@@ -110,6 +149,65 @@ pub fn quick_objective(table: &CostTable, choice: &Choice) -> Option<i64> {
     let first = uniform.partition_point(|&rule| value(rule).is_none());
     let uniform = uniform.get(first).copied();
     others.into_iter().chain(uniform).filter_map(value).min()
+}
+
+/// The least objective over some cuts that keep every row.
+fn best_trial(table: &CostTable, choice: &Choice, cut: Option<Vec<i64>>) -> Option<i64> {
+    let layers = i64::from(table.instance.job.transformer.layers);
+    let cuts = match cut {
+        Some(cut) => vec![cut],
+        None => trial_cuts(&relaxed(table, choice).cell, layers),
+    };
+    let rules = recompute_rules(table, choice).into_iter();
+    let objectives = rules.filter_map(|rule| {
+        let variant = variant(table, choice, rule, 0);
+        let plans = cuts.iter().filter_map(|cut| plan_of(&variant.cell, 0, cut));
+        plans
+            .filter(|plan| constraints::keeps(table.instance, &variant.layout(choice, plan)))
+            .map(|plan| plan.objective)
+            .min()
+    });
+    objectives.min()
+}
+
+/// Cuts whose first and last stages have up to a few layers more or less than the others, which are
+/// near even, or equal where the cell asks for it.
+fn trial_cuts(cell: &ProgramCell, layers: i64) -> Vec<Vec<i64>> {
+    const FARTHEST: i64 = 4;
+    let count = cell.stages.len() as i64;
+    let even = layers / count;
+    let near = even - FARTHEST..=even + FARTHEST;
+    let cut = |first: i64, last: i64| {
+        let (middle, rest) = (count - 2, layers - first - last);
+        let ends = if middle == 0 {
+            rest == 0
+        } else {
+            rest >= middle
+        };
+        let equal = cell.partition == ProgramPartition::Free || middle == 0 || rest % middle == 0;
+        (ends && equal).then(|| {
+            let own = |stage: i64| rest / middle + i64::from(stage < rest % middle);
+            let mut cut = vec![first];
+            cut.extend((0..middle).map(own));
+            cut.push(last);
+            cut
+        })
+    };
+    let cuts: Vec<Vec<i64>> = match count {
+        1 => vec![vec![layers]],
+        2 => (1..layers)
+            .filter_map(|first| cut(first, layers - first))
+            .collect(),
+        _ => near
+            .clone()
+            .flat_map(|first| near.clone().filter_map(move |last| cut(first, last)))
+            .collect(),
+    };
+    let within = |cut: &Vec<i64>| {
+        let mut bounds = cut.iter().zip(&cell.stages);
+        bounds.all(|(&own, stage)| stage.lower_layers <= own && own <= stage.upper_layers)
+    };
+    cuts.into_iter().filter(within).collect()
 }
 
 /// The recompute modes that the choice may use, in the order of [`Recompute::ALL`]. A mode that

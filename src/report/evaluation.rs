@@ -70,7 +70,11 @@ pub fn evaluation(
         with_heading(style, &layout_table(layout, micro_batches)),
         memory,
         with_heading(style, &components::time(&prediction.time)),
-        wrap(&format!("Trust: {sentence}."), 2),
+        format!(
+            "{}\n{}",
+            wrap(&format!("Trust: {sentence}."), 2),
+            trust::convention(&instance.job.workload)
+        ),
     ];
     blocks.extend(warnings(instance, style));
     let mut text = blocks.join("\n\n");

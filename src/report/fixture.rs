@@ -2,6 +2,7 @@
 
 use crate::catalog;
 use crate::cluster::{Calibration, CalibrationKind, Cluster, MemoryError};
+use crate::cost_model::flops::FlopConvention;
 use crate::cost_model::prediction::{MemoryUse, Prediction, StageMemory, StepTime};
 use crate::framework::Framework;
 use crate::instance::Instance;
@@ -171,6 +172,7 @@ pub(crate) fn proof(bound: f64) -> Proof {
     Proof {
         formulation: Formulation::LayoutChoice,
         bound_mfu: Mfu::new(bound),
+        bound_parts: 0,
         gap: 0.0,
         cells: 1280,
         cells_infeasible: 610,
@@ -242,6 +244,7 @@ fn instance(
             global_batch,
             precision: Precision::Bf16,
             optimizer: Optimizer::Adam,
+            mfu_convention: FlopConvention::Paper,
         },
     };
     Instance {

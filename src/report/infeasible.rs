@@ -109,6 +109,8 @@ fn remedies_of(rule: &str) -> &'static [&'static str] {
         "rmsnorm_kernel_excludes_checkpointing" => {
             &["`unfused` among the values of `rmsnorm_kernel`, or `none` among `checkpointing`"]
         }
+        "deadline" => &["a later deadline, or more GPUs"],
+        "at_least_mfu" => &["a lower utilisation, or another number of GPUs"],
         _ => &["more values in `[search]`, fewer pins and forbidden combinations"],
     }
 }

@@ -33,6 +33,91 @@ pub fn candidate_line(candidate: &Candidate) -> String {
     parts.join(", ")
 }
 
+/// The degrees and the micro-batch in one line: `TP 2, PP 16, DP 4, micro-batch 1`.
+#[must_use]
+pub fn degrees(cell: &Cell) -> String {
+    let degrees = features(cell).into_iter().take(7);
+    let parts: Vec<String> = degrees
+        .filter(|part| !NEUTRAL.contains(&part.as_str()))
+        .collect();
+    parts.join(", ")
+}
+
+/// What of `other` differs from `choice`, without the layers of every stage.
+#[must_use]
+pub fn brief_difference(choice: &Layout, other: &Layout) -> String {
+    let (ours, theirs) = (&choice.cell, &other.cell);
+    let mut parts: Vec<String> = features(ours)
+        .into_iter()
+        .zip(features(theirs))
+        .filter(|(our, their)| our != their)
+        .map(|(_, their)| their)
+        .collect();
+    let counts = |layout: &Layout| {
+        layout
+            .stages
+            .iter()
+            .map(|stage| stage.layers)
+            .collect::<Vec<_>>()
+    };
+    if ours.pipeline_parallel == theirs.pipeline_parallel && counts(choice) != counts(other) {
+        parts.push("other layers a stage".to_owned());
+    }
+    let (before, now) = (checkpointed(choice), checkpointed(other));
+    if before != now || (parts.is_empty() && choice != other) {
+        parts.push(now);
+    }
+    if parts.is_empty() {
+        return "the same".to_owned();
+    }
+    parts.join(", ")
+}
+
+/// The degrees, the micro-batch and how many layers are checkpointed, in one line.
+#[must_use]
+pub fn brief(layout: &Layout) -> String {
+    format!("{}, {}", degrees(&layout.cell), checkpointed(layout))
+}
+
+/// How many layers are checkpointed: `no checkpointing`, `51 of 80 layers checkpointed`.
+fn checkpointed(layout: &Layout) -> String {
+    let count = |of: fn(&Stage) -> u32| layout.stages.iter().map(of).sum::<u32>();
+    let (all, some) = (
+        count(|stage| stage.layers),
+        count(Stage::checkpointed_layers),
+    );
+    if some == 0 {
+        return "no checkpointing".to_owned();
+    }
+    let full = count(|stage| stage.recomputed[Recompute::Full as usize]);
+    let partly = if full < some && full > 0 {
+        format!(" ({full} of them wholly)")
+    } else if full == 0 {
+        " in part".to_owned()
+    } else {
+        String::new()
+    };
+    format!("{some} of {all} layers checkpointed{partly}")
+}
+
+/// The degrees and the micro-batch as a short label: `TP2 PP16 v2 b1`. What data parallelism fills
+/// is left out.
+#[must_use]
+pub fn short(cell: &Cell) -> String {
+    let parts = [
+        ("TP", cell.tensor_parallel, true),
+        ("PP", cell.pipeline_parallel, true),
+        ("CP", cell.context_parallel, cell.context_parallel > 1),
+        ("v", cell.virtual_stages, cell.virtual_stages > 1),
+        ("b", cell.micro_batch, true),
+    ];
+    let shown = parts.into_iter().filter(|(_, _, shown)| *shown);
+    let parts: Vec<String> = shown
+        .map(|(name, number, _)| format!("{name}{number}"))
+        .collect();
+    parts.join(" ")
+}
+
 /// What of `other` differs from `choice`, in the words of [`line()`].
 #[must_use]
 pub fn difference(choice: &Layout, other: &Layout) -> String {
@@ -117,19 +202,21 @@ fn even(layout: &Layout) -> bool {
         .all(|pair| pair[0].layers == pair[1].layers)
 }
 
+/// Features that go without saying.
+const NEUTRAL: [&str; 6] = [
+    "CP 1",
+    "EP 1",
+    "1 virtual stage",
+    "no sequence parallelism",
+    "1f1b",
+    "unfused RMSNorm",
+];
+
 /// The features that are not at their neutral value.
 fn cell_parts(cell: &Cell) -> Vec<String> {
-    let neutral = [
-        "CP 1",
-        "EP 1",
-        "1 virtual stage",
-        "no sequence parallelism",
-        "1f1b",
-        "unfused RMSNorm",
-    ];
     features(cell)
         .into_iter()
-        .filter(|feature| !neutral.contains(&feature.as_str()))
+        .filter(|feature| !NEUTRAL.contains(&feature.as_str()))
         .collect()
 }
 

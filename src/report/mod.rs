@@ -2,9 +2,12 @@
 //!
 //! Every function returns a `String`; only the binary prints.
 
+pub mod backtest;
 pub mod batch;
+pub mod calibration;
 pub mod catalog;
 mod components;
+pub mod counts;
 pub mod evaluation;
 #[cfg(test)]
 pub(crate) mod fixture;
@@ -12,6 +15,10 @@ mod infeasible;
 pub mod json;
 pub mod layout_text;
 mod number;
+pub mod pareto;
+mod plot;
+pub mod price;
+pub mod scatter;
 mod style;
 pub mod table;
 mod trust;

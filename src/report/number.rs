@@ -19,6 +19,27 @@ pub(crate) fn duration(duration: Seconds) -> String {
     }
 }
 
+/// A long time in its natural unit: `42.0 s`, `3.2 h`, `12.5 days`.
+pub(crate) fn run_time(time: Seconds) -> String {
+    let hours = time.value() / 3600.0;
+    if hours < 0.2 {
+        duration(time)
+    } else if hours < 48.0 {
+        format!("{hours:.1} h")
+    } else {
+        format!("{:.1} days", hours / 24.0)
+    }
+}
+
+/// An amount with its thousands apart; one decimal where it is small.
+pub(crate) fn amount(number: f64) -> String {
+    if number < 99.95 {
+        format!("{number:.1}")
+    } else {
+        grouped(number.round() as u64)
+    }
+}
+
 /// A share as a whole percentage; one decimal below 10 %, where it matters.
 pub(crate) fn percent(share: f64) -> String {
     let percentage = share * 100.0;

@@ -87,6 +87,26 @@ pub(crate) fn render(mut table: tabled::Table) -> String {
     lines.join("\n")
 }
 
+/// Breaks the lines of one column of a table, so that the whole stays within [`WIDTH`]. Lines after
+/// the first of each break are two spaces further in.
+pub(crate) fn fit_column<const N: usize>(rows: &mut [[String; N]], column: usize) {
+    const NARROWEST: usize = 16;
+    let width = |index: usize| {
+        let cells = rows.iter().flat_map(|row| row[index].lines());
+        cells.map(columns).max().unwrap_or(0)
+    };
+    let others: usize = (0..N).filter(|&index| index != column).map(width).sum();
+    // A blank on both sides of every cell, and a bar between two.
+    let room = (WIDTH + 1).saturating_sub(others + 3 * N).max(NARROWEST);
+    for row in rows {
+        let lines = row[column].lines().map(|line| {
+            let indent = line.len() - line.trim_start_matches(' ').len();
+            wrap_within(line, indent + 2, room)
+        });
+        row[column] = lines.collect::<Vec<_>>().join("\n");
+    }
+}
+
 /// Breaks `text` at spaces into lines of at most [`WIDTH`] columns; lines after the first start
 /// with `hang` spaces, the first one with the spaces of `text`. A word that is longer than a line is cut. Control characters, which
 /// could come from a file's name, are replaced; numbers stay beside their unit.

@@ -34,6 +34,7 @@ pub fn solution(instance: &Instance, outcome: &Outcome, style: &Style) -> String
         let calibration = &instance.job.cluster.calibration;
         let sentence = trust::sentence(calibration, plan.choice.prediction.mfu);
         notes.push(wrap(&format!("Trust: {sentence}."), 2));
+        notes.push(trust::convention(&instance.job.workload));
     }
     blocks.push(notes.join("\n"));
     blocks.extend(warnings(instance, style));
@@ -193,12 +194,25 @@ fn alternatives(plan: &Plan) -> String {
             } else {
                 format!("{} ({change:+.1})", gib(peak))
             },
-            risk(prediction.oom_probability),
+            risk_and_distance(
+                choice.prediction.oom_probability,
+                prediction.oom_probability,
+            ),
         ]);
     }
     let mut table = bare(table.build());
     table.modify(Columns::new(1..), Alignment::right());
     render(table)
+}
+
+/// A risk, and by how many points it differs from the chosen layout's where that shows.
+fn risk_and_distance(choice: f64, other: f64) -> String {
+    let points = (other - choice) * 100.0;
+    if points.abs() < 0.5 {
+        risk(other)
+    } else {
+        format!("{} ({points:+.0})", risk(other))
+    }
 }
 
 fn safer_note(plan: &Plan) -> Option<String> {
@@ -252,14 +266,42 @@ fn proof_note(proof: &Proof, has_plan: bool) -> String {
 
 /// The command that writes the framework's flags. A command is never broken, so that it can be
 /// copied; arguments that do not fit are named instead.
+/// The export of this answer, over several lines where one is too narrow.
 fn next_command(style: &Style) -> String {
-    let command = |arguments: &str| format!("parlayout export {arguments} --to megatron-lm");
-    let mut text = command(&style.instance_arguments);
     let unusual = style.instance_arguments.chars().any(|c| printable(c) != c);
-    if unusual || columns(&text) + columns("Next: ") > WIDTH {
-        text = command("FILE");
+    let arguments = if unusual {
+        "FILE"
+    } else {
+        &style.instance_arguments
+    };
+    let whole = format!("parlayout export {arguments} --to megatron-lm");
+    if columns(&whole) + columns("Next: ") <= WIDTH {
+        return format!("Next: {}", style.paint(Meaning::Command, &whole));
     }
-    format!("Next: {}", style.paint(Meaning::Command, &text))
+    let mut lines = vec!["parlayout export".to_owned()];
+    for part in whole["parlayout export ".len()..].split(" --") {
+        let part = if lines.len() == 1
+            && !part.starts_with("--")
+            && part == arguments.split(" --").next().unwrap_or_default()
+        {
+            part.to_owned()
+        } else {
+            format!("--{}", part.trim_start_matches("--"))
+        };
+        match lines.last_mut() {
+            Some(line) if columns(line) + columns(&part) + 3 <= WIDTH => {
+                line.push(' ');
+                line.push_str(&part);
+            }
+            _ => lines.push(format!("  {part}")),
+        }
+    }
+    if lines.iter().any(|line| columns(line) + 2 > WIDTH) {
+        let short = "parlayout export FILE --to megatron-lm";
+        return format!("Next: {}", style.paint(Meaning::Command, short));
+    }
+    let command = lines.join(" \\\n");
+    format!("Next:\n{}", style.paint(Meaning::Command, &command))
 }
 
 fn unknown_headline(instance: &Instance, style: &Style) -> String {

@@ -1,8 +1,10 @@
 //! How far to trust a prediction, in words.
 
 use super::number::percent;
+use super::style::wrap;
 use crate::cluster::{Calibration, CalibrationKind};
 use crate::quantity::Mfu;
+use crate::workload::Workload;
 
 /// Where the cluster's speeds come from and what range of MFU follows from their error.
 pub(crate) fn sentence(calibration: &Calibration, mfu: Mfu) -> String {
@@ -18,4 +20,10 @@ pub(crate) fn sentence(calibration: &Calibration, mfu: Mfu) -> String {
          {high} MFU",
         percent(error)
     )
+}
+
+/// Which arithmetic the stated MFU counts.
+pub(crate) fn convention(workload: &Workload) -> String {
+    let formula = workload.mfu_convention.formula();
+    wrap(&format!("MFU counts {formula}, over the bf16 peak."), 2)
 }

@@ -4,6 +4,6 @@ mod model_run;
 mod record;
 mod setups;
 
-pub use model_run::{Modelled, Skip, Verdict, model};
+pub use model_run::{Modelled, Shape, Skip, Stated, Verdict, model, shape};
 pub use record::{Run, RunsError, RunsFile, Status, read};
 pub use setups::RunSetups;

@@ -1,9 +1,10 @@
 //! What the cost model says of a measured run.
 
 use crate::cluster::Cluster;
+use crate::cost_model::flops::FlopConvention;
 use crate::cost_model::pipeline::even_partition;
 use crate::cost_model::prediction::Prediction;
-use crate::cost_model::{self, CellCosts};
+use crate::cost_model::{self, CellCosts, Vocabulary};
 use crate::framework::{Framework, Partition};
 use crate::job::Job;
 use crate::layout::{
@@ -23,6 +24,8 @@ pub struct Modelled {
     pub job: Job,
     /// Its layout.
     pub layout: Layout,
+    /// Which stages hold embedding and head.
+    pub vocabulary: Vocabulary,
     /// Time and memory that the cost model predicts.
     pub prediction: Prediction,
 }
@@ -69,6 +72,58 @@ impl Verdict {
 /// Vocabulary assumed where a source names none: that of GPT-2, padded.
 const USUAL_VOCABULARY: u64 = 50_304;
 
+/// A run as the cost model sees it, before it says anything.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Shape {
+    /// The job.
+    pub job: Job,
+    /// Its layout.
+    pub layout: Layout,
+    /// Which stages hold embedding and head.
+    pub vocabulary: Vocabulary,
+}
+
+/// Figures of cluster and framework that a row states for itself.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Stated {
+    /// Measured bus bandwidth within a node.
+    pub intra_node: Option<BytesPerSecond>,
+    /// Measured bus bandwidth between nodes.
+    pub inter_node: Option<BytesPerSecond>,
+    /// Bytes of a gradient.
+    pub gradient_bytes: Option<f64>,
+}
+
+impl Stated {
+    /// What the row states.
+    #[must_use]
+    pub fn of(run: &Run) -> Self {
+        let bandwidth = |measured: Option<f64>| {
+            let gigabytes = measured.filter(|&gigabytes| gigabytes > 0.0)?;
+            Some(BytesPerSecond::new(gigabytes * 1e9))
+        };
+        Self {
+            intra_node: bandwidth(run.intranode_allreduce),
+            inter_node: bandwidth(run.internode_allreduce),
+            gradient_bytes: run.gradient_bytes,
+        }
+    }
+
+    /// Puts what the row states in the place of the figures of cluster and framework. Training
+    /// reaches a share of a measured bandwidth, which the framework knows.
+    pub fn apply(&self, cluster: &mut Cluster, framework: &mut Framework) {
+        if let Some(bandwidth) = self.intra_node {
+            cluster.intra_node_bandwidth = bandwidth * framework.speed.measured_intra_node;
+        }
+        if let Some(bandwidth) = self.inter_node {
+            cluster.inter_node_bandwidth = bandwidth * framework.speed.measured_inter_node;
+        }
+        if let Some(bytes) = self.gradient_bytes {
+            framework.memory.gradient_bytes = bytes;
+        }
+    }
+}
+
 /// Predicts the run on `cluster` under `framework`, whose GPUs, GPUs a node, measured bandwidths
 /// and gradient bytes give way to those that the row states.
 ///
@@ -76,23 +131,46 @@ const USUAL_VOCABULARY: u64 = 50_304;
 ///
 /// The reason why the row cannot be modelled.
 pub fn model(run: &Run, cluster: &Cluster, framework: &Framework) -> Result<Modelled, Skip> {
-    let mut framework = framework.clone();
-    if let Some(bytes) = run.gradient_bytes {
-        framework.memory.gradient_bytes = bytes;
+    if let Some(fault) = &run.fault {
+        return Err(Skip(format!("line {}: {fault}", run.line)));
     }
-    let job = Job {
-        transformer: transformer(run)?,
-        cluster: cluster_of(run, cluster, &framework)?,
-        framework,
-        workload: workload(run)?,
-    };
-    let layout = layout(run, &job)?;
-    let costs = CellCosts::new(&job, &layout.cell);
+    let Shape {
+        job,
+        layout,
+        vocabulary,
+    } = shape(run, cluster, framework)?;
+    let costs = CellCosts::exact(&job, &layout.cell).with_vocabulary(vocabulary);
     let prediction = cost_model::evaluate(&job, &costs, &layout.stages);
     Ok(Modelled {
         job,
         layout,
+        vocabulary,
         prediction,
+    })
+}
+
+/// Job and layout of the run: see [`model`].
+///
+/// # Errors
+///
+/// The reason why the row cannot be modelled.
+pub fn shape(run: &Run, cluster: &Cluster, framework: &Framework) -> Result<Shape, Skip> {
+    let (mut cluster, mut framework) = (sized(run, cluster)?, framework.clone());
+    Stated::of(run).apply(&mut cluster, &mut framework);
+    let job = Job {
+        transformer: transformer(run)?,
+        cluster,
+        framework,
+        workload: workload(run)?,
+    };
+    let vocabulary = match run.variant.as_str() {
+        "vocab" | "synctwice" | "interlaced" => Vocabulary::Spread,
+        _ => Vocabulary::Ends,
+    };
+    Ok(Shape {
+        layout: layout(run, &job)?,
+        job,
+        vocabulary,
     })
 }
 
@@ -146,28 +224,14 @@ fn transformer(run: &Run) -> Result<Transformer, Skip> {
     })
 }
 
-fn cluster_of(run: &Run, cluster: &Cluster, framework: &Framework) -> Result<Cluster, Skip> {
-    let bandwidth = |measured: Option<f64>, share: f64, otherwise: BytesPerSecond| match measured {
-        Some(gigabytes) if gigabytes > 0.0 => BytesPerSecond::new(gigabytes * 1e9 * share),
-        _ => otherwise,
-    };
-    let speed = &framework.speed;
+/// The cluster with the row's number of GPUs.
+fn sized(run: &Run, cluster: &Cluster) -> Result<Cluster, Skip> {
     Ok(Cluster {
         gpus: stated(run.gpus, "GPU count")?,
         gpus_per_node: run
             .gpus_per_node
             .filter(|&g| g > 0)
             .unwrap_or(cluster.gpus_per_node),
-        intra_node_bandwidth: bandwidth(
-            run.intranode_allreduce,
-            speed.measured_intra_node,
-            cluster.intra_node_bandwidth,
-        ),
-        inter_node_bandwidth: bandwidth(
-            run.internode_allreduce,
-            speed.measured_inter_node,
-            cluster.inter_node_bandwidth,
-        ),
         ..cluster.clone()
     })
 }
@@ -184,11 +248,12 @@ fn workload(run: &Run) -> Result<Workload, Skip> {
         global_batch: stated(run.global_batch, "global batch")?,
         precision,
         optimizer: Optimizer::Adam,
+        mfu_convention: FlopConvention::Paper,
     })
 }
 
 fn layout(run: &Run, job: &Job) -> Result<Layout, Skip> {
-    let cell = cell(run, &job.framework)?;
+    let mut cell = cell(run, &job.framework)?;
     if cell.expert_parallel > 1 {
         return Err(Skip("expert parallelism is not modelled".to_owned()));
     }
@@ -220,6 +285,10 @@ fn layout(run: &Run, job: &Job) -> Result<Layout, Skip> {
                 "{layers} layers cannot be cut into {stages} stages"
             ))
         })?;
+    if run.schedule == "1f1b-i" && run.virtual_stages.is_none() {
+        // Interleaved as finely as the layers allow, where the source does not say.
+        cell.virtual_stages = cut.iter().copied().max().unwrap_or(1);
+    }
     let recompute = match run.checkpointing.as_str() {
         "" | "none" => None,
         "full" => Some(Recompute::Full),
@@ -260,7 +329,10 @@ fn cell(run: &Run, framework: &Framework) -> Result<Cell, Skip> {
         named => Sharding::parse(named)
             .ok_or_else(|| Skip(format!("sharding {named} is not modelled")))?,
     };
-    let split = run.sequence_parallel == Some(true) && tensor_parallel > 1;
+    let split = run
+        .sequence_parallel
+        .unwrap_or(framework.usual_sequence_parallel == SequenceParallel::On)
+        && tensor_parallel > 1;
     Ok(Cell {
         tensor_parallel,
         pipeline_parallel: stated(run.pipeline_parallel, "pipeline-parallel degree")?,
@@ -277,8 +349,9 @@ fn cell(run: &Run, framework: &Framework) -> Result<Cell, Skip> {
         sharding,
         attention_kernel,
         rmsnorm_kernel: match run.rmsnorm_kernel {
+            Some(true) => RmsNormKernel::Fused,
             Some(false) => RmsNormKernel::Unfused,
-            Some(true) | None => RmsNormKernel::Fused,
+            None => framework.usual_rmsnorm,
         },
         schedule,
     })

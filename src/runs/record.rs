@@ -1,5 +1,7 @@
 //! A file of measured runs: one row a run, columns as in `data/README.md`.
 
+use std::cell::RefCell;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use csv::StringRecord;
@@ -20,6 +22,9 @@ pub struct Run {
     pub raw: StringRecord,
     /// Line in the file, from 1.
     pub line: u64,
+    /// What is wrong with the row, if a field holds something else than its column does. The field
+    /// counts as empty.
+    pub fault: Option<String>,
     /// Where the run comes from.
     pub source: String,
     /// Runs of one group share network, GPUs, sequence length and global batch.
@@ -142,21 +147,16 @@ pub enum RunsError {
         /// The missing columns.
         columns: Vec<String>,
     },
-    /// A field is not what its column holds.
-    #[error("{}:{line}: column `{column}` holds `{value}`, which is not {expected}", path.display())]
-    Field {
+    /// The file is too large to be a table of runs.
+    #[error("`{}` has more than {LARGEST_FILE} bytes: is it a table of runs?", path.display())]
+    TooLarge {
         /// The file.
         path: PathBuf,
-        /// Line of the row.
-        line: u64,
-        /// The column.
-        column: &'static str,
-        /// What stands there.
-        value: String,
-        /// What would be right.
-        expected: &'static str,
     },
 }
+
+/// Larger files are refused: a run takes some 200 bytes.
+const LARGEST_FILE: u64 = 1 << 28;
 
 /// Columns without which no row can be modelled.
 const REQUIRED: [&str; 14] = [
@@ -180,18 +180,29 @@ const REQUIRED: [&str; 14] = [
 ///
 /// # Errors
 ///
-/// When the file cannot be read, is not CSV, lacks a necessary column, or a field holds something
-/// else than its column does.
+/// When the file cannot be read, is too large, is not CSV, or lacks a necessary column. A field that
+/// holds something else than its column does is a fault of its row alone.
 pub fn read(path: &Path) -> Result<RunsFile, RunsError> {
     let file = std::fs::File::open(path).map_err(|cause| RunsError::Open {
         path: path.to_owned(),
         cause,
     })?;
+    let mut text = Vec::new();
+    let read = file.take(LARGEST_FILE + 1).read_to_end(&mut text);
+    read.map_err(|cause| RunsError::Open {
+        path: path.to_owned(),
+        cause,
+    })?;
+    if text.len() as u64 > LARGEST_FILE {
+        return Err(RunsError::TooLarge {
+            path: path.to_owned(),
+        });
+    }
     let csv_error = |cause| RunsError::Csv {
         path: path.to_owned(),
         cause,
     };
-    let mut reader = csv::Reader::from_reader(file);
+    let mut reader = csv::Reader::from_reader(text.as_slice());
     let header = reader.headers().map_err(csv_error)?.clone();
     let missing: Vec<String> = REQUIRED
         .iter()
@@ -208,7 +219,7 @@ pub fn read(path: &Path) -> Result<RunsFile, RunsError> {
     let mut runs = Vec::new();
     for record in reader.records() {
         let raw = record.map_err(csv_error)?;
-        runs.push(parse(&columns, raw, path)?);
+        runs.push(parse(&columns, raw));
     }
     Ok(RunsFile { header, runs })
 }
@@ -228,135 +239,127 @@ impl Columns {
     }
 }
 
-/// A row with access by column.
+/// A row with access by column. A field that cannot be read is empty, and the first such is kept.
 struct Fields<'a> {
     columns: &'a Columns,
     raw: &'a StringRecord,
-    path: &'a Path,
-    line: u64,
+    fault: RefCell<Option<String>>,
 }
 
 impl Fields<'_> {
     fn text(&self, column: &'static str) -> &str {
-        self.columns
-            .0
-            .get(column)
+        let index = self.columns.0.get(column);
+        index
             .and_then(|&index| self.raw.get(index))
             .map_or("", str::trim)
     }
 
-    fn error(&self, column: &'static str, expected: &'static str) -> RunsError {
-        RunsError::Field {
-            path: self.path.to_owned(),
-            line: self.line,
-            column,
-            value: self.text(column).to_owned(),
-            expected,
-        }
+    fn fault<T>(&self, column: &'static str, expected: &'static str) -> Option<T> {
+        let mut fault = self.fault.borrow_mut();
+        let text = self.text(column);
+        fault.get_or_insert_with(|| format!("column `{column}` holds `{text}`, not {expected}"));
+        None
     }
 
     /// A number that is not negative; `None` where the field is empty.
-    fn number(&self, column: &'static str) -> Result<Option<f64>, RunsError> {
+    fn number(&self, column: &'static str) -> Option<f64> {
         let text = self.text(column);
         if text.is_empty() {
-            return Ok(None);
+            return None;
         }
         let number = text
             .parse::<f64>()
             .ok()
             .filter(|n| n.is_finite() && *n >= 0.0);
-        number
-            .map(Some)
-            .ok_or_else(|| self.error(column, "a number"))
+        number.or_else(|| self.fault(column, "a number from 0"))
     }
 
     /// A whole number (written `8` or `8.0`) up to `most`.
-    fn whole(&self, column: &'static str, most: f64) -> Result<Option<u64>, RunsError> {
-        let Some(number) = self.number(column)? else {
-            return Ok(None);
-        };
+    fn whole(&self, column: &'static str, most: f64) -> Option<u64> {
+        let number = self.number(column)?;
         if number.fract() != 0.0 || number > most {
-            return Err(self.error(column, "a whole number of possible size"));
+            return self.fault(column, "a whole number of possible size");
         }
-        Ok(Some(number as u64))
+        Some(number as u64)
     }
 
-    fn size(&self, column: &'static str) -> Result<Option<u64>, RunsError> {
+    fn size(&self, column: &'static str) -> Option<u64> {
         self.whole(column, 1e9)
     }
 
-    fn degree(&self, column: &'static str) -> Result<Option<u32>, RunsError> {
-        Ok(self
-            .whole(column, f64::from(1 << 20))?
-            .map(|number| number as u32))
+    fn degree(&self, column: &'static str) -> Option<u32> {
+        self.whole(column, f64::from(1 << 20))
+            .map(|number| number as u32)
     }
 
-    fn switch(&self, column: &'static str) -> Result<Option<bool>, RunsError> {
+    fn switch(&self, column: &'static str) -> Option<bool> {
         match self.text(column).to_ascii_lowercase().as_str() {
-            "" => Ok(None),
-            "true" | "1" => Ok(Some(true)),
-            "false" | "0" => Ok(Some(false)),
-            _ => Err(self.error(column, "true or false")),
+            "" => None,
+            "true" | "1" => Some(true),
+            "false" | "0" => Some(false),
+            _ => self.fault(column, "true or false"),
         }
     }
 }
 
-fn parse(columns: &Columns, raw: StringRecord, path: &Path) -> Result<Run, RunsError> {
+fn parse(columns: &Columns, raw: StringRecord) -> Run {
     let line = raw.position().map_or(0, csv::Position::line);
     let fields = Fields {
         columns,
         raw: &raw,
-        path,
-        line,
+        fault: RefCell::default(),
     };
     let text = |column| fields.text(column).to_owned();
-    Ok(Run {
+    let run = Run {
         line,
+        fault: None,
         source: text("source"),
         group: text("group"),
         run: text("run"),
         framework: text("framework"),
         model: text("model"),
-        layers: fields.degree("layers")?,
-        hidden: fields.size("hidden")?,
-        feed_forward_width: fields.size("ffn")?,
-        heads: fields.size("heads")?,
-        key_value_heads: fields.size("kv_heads")?,
-        mlp_matrices: fields.degree("mlp_matrices")?,
-        vocabulary: fields.size("vocab")?,
-        experts: fields.degree("experts")?,
+        layers: fields.degree("layers"),
+        hidden: fields.size("hidden"),
+        feed_forward_width: fields.size("ffn"),
+        heads: fields.size("heads"),
+        key_value_heads: fields.size("kv_heads"),
+        mlp_matrices: fields.degree("mlp_matrices"),
+        vocabulary: fields.size("vocab"),
+        experts: fields.degree("experts"),
         gpu: text("gpu"),
-        gpus: fields.degree("gpus")?,
-        gpus_per_node: fields.degree("gpus_per_node")?,
-        internode_allreduce: fields.number("internode_allreduce_gb_s")?,
-        intranode_allreduce: fields.number("intranode_allreduce_gb_s")?,
-        sequence_length: fields.size("seq_len")?,
-        global_batch: fields.size("global_batch")?,
-        micro_batch: fields.degree("micro_batch")?,
-        tensor_parallel: fields.degree("tensor_parallel")?,
-        pipeline_parallel: fields.degree("pipeline_parallel")?,
-        context_parallel: fields.degree("context_parallel")?,
-        expert_parallel: fields.degree("expert_parallel")?,
-        virtual_stages: fields.degree("virtual_stages")?,
-        data_parallel: fields.degree("data_parallel")?,
+        gpus: fields.degree("gpus"),
+        gpus_per_node: fields.degree("gpus_per_node"),
+        internode_allreduce: fields.number("internode_allreduce_gb_s"),
+        intranode_allreduce: fields.number("intranode_allreduce_gb_s"),
+        sequence_length: fields.size("seq_len"),
+        global_batch: fields.size("global_batch"),
+        micro_batch: fields.degree("micro_batch"),
+        tensor_parallel: fields.degree("tensor_parallel"),
+        pipeline_parallel: fields.degree("pipeline_parallel"),
+        context_parallel: fields.degree("context_parallel"),
+        expert_parallel: fields.degree("expert_parallel"),
+        virtual_stages: fields.degree("virtual_stages"),
+        data_parallel: fields.degree("data_parallel"),
         schedule: text("schedule"),
-        sequence_parallel: fields.switch("sequence_parallel")?,
+        sequence_parallel: fields.switch("sequence_parallel"),
         checkpointing: text("checkpointing"),
         sharding: text("sharding"),
         precision: text("precision"),
-        gradient_bytes: fields.number("gradient_bytes")?,
+        gradient_bytes: fields.number("gradient_bytes"),
         attention_kernel: text("attention_kernel"),
-        rmsnorm_kernel: fields.switch("rmsnorm_kernel")?,
+        rmsnorm_kernel: fields.switch("rmsnorm_kernel"),
         variant: text("variant"),
         status: match fields.text("status") {
             "ok" => Status::Ok,
             "oom" => Status::OutOfMemory,
             _ => Status::Other,
         },
-        step_time: fields.number("step_time_s")?,
-        peak_memory: fields.number("peak_memory_gib")?,
-        mfu: fields.number("mfu")?,
-        timing_usable: fields.switch("timing_usable")?.unwrap_or(true),
-        raw,
-    })
+        step_time: fields.number("step_time_s"),
+        peak_memory: fields.number("peak_memory_gib"),
+        mfu: fields.number("mfu"),
+        timing_usable: fields.switch("timing_usable").unwrap_or(true),
+        raw: StringRecord::new(),
+    };
+    let fault = fields.fault.into_inner();
+    Run { fault, raw, ..run }
 }

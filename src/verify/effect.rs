@@ -12,7 +12,7 @@ use super::budget::{Budget, TooLarge};
 use super::permission::permitted;
 use super::problem::{Problem, within_limits};
 use super::space;
-use super::statement::{Claim, Settlement, Statement, ideal_step_time, quantum, winner_numbers};
+use super::statement::{Claim, Settlement, Statement, Times, quantum, winner_numbers};
 
 /// A change of one figure or name.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -77,8 +77,8 @@ pub(super) fn silent(
 struct Trial {
     probe: Probe,
     job: Job,
-    /// The fastest ideal step time of the combinations so far.
-    fastest: f64,
+    /// Times of the combinations so far.
+    times: Vec<Times>,
 }
 
 fn silent_together(
@@ -98,7 +98,7 @@ fn silent_together(
         .map(|&probe| Trial {
             probe,
             job: changed(&mut std::iter::once(probe)),
-            fastest: f64::INFINITY,
+            times: Vec::new(),
         })
         .collect();
     let mut together = changed(&mut probes.iter().copied());
@@ -109,7 +109,7 @@ fn silent_together(
         let keeps_time = statement.is_timeless() || all.layer_time == base.layer_time;
         if keeps_time && settles_alike(statement, index, &all) {
             for trial in &mut trials {
-                trial.fastest = trial.fastest.min(statement.ideal[index]);
+                trial.times.push(statement.times[index]);
             }
             continue;
         }
@@ -118,7 +118,7 @@ fn silent_together(
         for mut trial in trials {
             let costs = CellCosts::new(&trial.job, &open.cell);
             let units = CellUnits::new(&costs, statement.quantum);
-            trial.fastest = trial.fastest.min(ideal_step_time(instance, &costs));
+            trial.times.push(Times::new(instance, &costs));
             if !changes_settlement(statement, index, &units, budget)? {
                 kept.push(trial);
             }
@@ -131,7 +131,7 @@ fn silent_together(
             together = changed(&mut trials.iter().map(|trial| trial.probe));
         }
     }
-    trials.retain(|trial| statement.is_timeless() || quantum(trial.fastest) == statement.quantum);
+    trials.retain(|trial| statement.is_timeless() || quantum(&trial.times) == statement.quantum);
     Ok(trials.into_iter().map(|trial| trial.probe).collect())
 }
 

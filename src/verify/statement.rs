@@ -67,8 +67,8 @@ pub(crate) struct Statement<'a> {
     pub(super) open: Vec<Open>,
     /// Their coefficients.
     pub(super) units: Vec<CellUnits>,
-    /// Their step times if their work split evenly over the stages, in seconds.
-    pub(super) ideal: Vec<f64>,
+    /// Their times, by which the unit is chosen.
+    pub(super) times: Vec<Times>,
     /// Unit of time.
     pub(crate) quantum: Quantum,
     /// Memory of a stage that the accepted risk leaves, in KiB.
@@ -81,16 +81,36 @@ pub(crate) struct Statement<'a> {
     pub(super) settlements: Vec<Settlement>,
 }
 
-/// The step time of a combination whose work splits evenly over its stages.
-pub(super) fn ideal_step_time(instance: &Instance, costs: &CellCosts) -> f64 {
-    let layers = f64::from(instance.job.transformer.layers);
-    let stages = f64::from(costs.cell.pipeline_parallel);
-    (costs.layer.total() * (costs.micro_batches as f64 * layers / stages)).value()
+/// Times of a combination, in seconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Times {
+    /// Of a step, if the work split evenly over the stages.
+    step: f64,
+    /// Of a layer in a pass of one chunk.
+    layer: f64,
 }
 
-/// The quantum of a space by the fastest of these times.
-pub(super) fn quantum(fastest: f64) -> Quantum {
-    Quantum::for_step_time(Seconds::new(fastest.clamp(1e-6, 1e12)))
+impl Times {
+    pub(super) fn new(instance: &Instance, costs: &CellCosts) -> Self {
+        let layers = f64::from(instance.job.transformer.layers);
+        let stages = f64::from(costs.cell.pipeline_parallel);
+        let layer = costs.layer.total();
+        Self {
+            step: (layer * (costs.micro_batches as f64 * layers / stages)).value(),
+            layer: (layer / f64::from(costs.cell.virtual_stages)).value(),
+        }
+    }
+}
+
+/// The unit of a space: by the fastest step and the fastest layer among the combinations that take no
+/// more than 1.3 of that step.
+pub(super) fn quantum(times: &[Times]) -> Quantum {
+    let fastest = |times: &mut dyn Iterator<Item = f64>| times.fold(f64::INFINITY, f64::min);
+    let step = fastest(&mut times.iter().map(|times| times.step));
+    let near = times.iter().filter(|times| times.step <= 1.3 * step);
+    let layer = fastest(&mut near.map(|times| times.layer));
+    let sane = |time: f64| Seconds::new(time.clamp(1e-9, 1e12));
+    Quantum::for_times(sane(step), sane(layer))
 }
 
 impl<'a> Statement<'a> {
@@ -124,11 +144,11 @@ impl<'a> Statement<'a> {
             .iter()
             .map(|open| CellCosts::new(&instance.job, &open.cell))
             .collect();
-        let ideal: Vec<f64> = costs
+        let times: Vec<Times> = costs
             .iter()
-            .map(|costs| ideal_step_time(instance, costs))
+            .map(|costs| Times::new(instance, costs))
             .collect();
-        let quantum = quantum(ideal.iter().copied().fold(f64::INFINITY, f64::min));
+        let quantum = quantum(&times);
         let capacity = quantise::capacity(instance);
         let units: Vec<CellUnits> = costs
             .iter()
@@ -145,7 +165,7 @@ impl<'a> Statement<'a> {
             claim,
             open,
             units,
-            ideal,
+            times,
             quantum,
             capacity,
             winner_index: None,

@@ -24,7 +24,7 @@ fn mfu(instance: &Instance) -> Mfu {
 const ROUNDING: f64 = 1.0 - 2e-4;
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #![proptest_config(crate::support::cases(48))]
 
     #[test]
     fn more_memory_never_lowers_mfu(instance in random_instance(), factor in 1.0..3.0_f64) {

@@ -58,7 +58,7 @@ fn text(
         "aleph-alpha-scaling",
         "megatron-lm",
         "nanotron",
-        "deepspeed",
+        "unrestricted",
     ][framework];
     let text = format!(
         r#"
@@ -94,9 +94,31 @@ sharding = ["zero-1", "zero-3"]
         1 << exponent,
         [4, 8, 2][node],
         [1024, 2048, 8192][sequence],
-        [1, 8, 24, 64, 512][batch],
+        [1, 8, 24, 512, 65_536][batch],
         if interleave { "[1, 2]" } else { "1" },
     );
     instance::from_text("random", &text, Path::new(""), &Overrides::none())
         .unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+/// Compares text with the snapshot of this name.
+pub(crate) fn snapshot(name: &str, text: &str) {
+    insta::with_settings!(
+        {
+            snapshot_path => project("snapshots"),
+            prepend_module_to_snapshot => false,
+            omit_expression => true,
+        },
+        { insta::assert_snapshot!(name, text) }
+    );
+}
+
+/// The configuration of a property test: the same cases on every machine, and no file of failures.
+pub(crate) fn cases(count: u32) -> ProptestConfig {
+    ProptestConfig {
+        cases: count,
+        failure_persistence: None,
+        rng_seed: proptest::test_runner::RngSeed::Fixed(20_231_109),
+        ..ProptestConfig::default()
+    }
 }

@@ -7,14 +7,14 @@
 //! 2. [`bottleneck_bound`]: `tau* = min {v : sum_s max {n : T_s(n) <= v} >= L}`, found by giving each
 //!    layer to the stage that is least slow with it, which is exact since `T_s` does not decrease;
 //!    and the least extra time that any distribution needs, layers and recomputation in fractions.
-//! 3. the same with the exact tables and windows of [`tables`](super::tables).
+//! 3. the same with exact tables of every stage within the windows that the best known plan leaves.
 //!
 //! Each gives `a tau + b (L t + E + extra) + w delta + constant`.
 
-use std::ops::RangeInclusive;
-
 use super::data::{Cell, Partition, RecomputeRule};
-use super::plan::{objective, stage_time};
+use super::equal_middle::{equal_middle, middles};
+use super::extra::least_total_extra;
+use super::plan::stage_time;
 use super::recompute::{least_extra_time, most_layers, quick_recompute};
 
 /// Buffers that are kept between cells.
@@ -27,7 +27,7 @@ pub(super) struct Scratch {
     /// Time of each stage with one layer more.
     next: Vec<i64>,
     /// Rates and widths of the extra time of each stage.
-    rates: Vec<(f64, f64)>,
+    pub(super) rates: Vec<(f64, f64)>,
 }
 
 /// Lower bounds of the two maxima of the objective.
@@ -49,7 +49,7 @@ impl Floors {
     }
 }
 
-fn ceil_div(numerator: i64, denominator: i64) -> i64 {
+pub(super) fn ceil_div(numerator: i64, denominator: i64) -> i64 {
     -(-numerator).div_euclid(denominator)
 }
 
@@ -138,22 +138,6 @@ pub(super) fn find_upper(cell: &Cell, layers: i64, scratch: &mut Scratch) {
         .map(|stage| most_layers(cell, stage).min(layers));
     scratch.upper.clear();
     scratch.upper.extend(most);
-}
-
-/// Layers of a middle stage, fewest and most, with which the rest fits on the ends. `None` if none.
-/// Fewer than three stages have no middle.
-fn middles(cell: &Cell, layers: i64, upper: &[i64]) -> Option<RangeInclusive<i64>> {
-    let end = cell.stages.len() - 1;
-    if end < 2 {
-        return Some(0..=0);
-    }
-    let lower = |stage: usize| cell.stages[stage].lower_layers;
-    let middle = end as i64 - 1;
-    let from = (1..end).map(lower).max().unwrap_or(0);
-    let to = upper[1..end].iter().copied().min().unwrap_or(0);
-    let from = from.max(ceil_div(layers - upper[0] - upper[end], middle));
-    let to = to.min((layers - lower(0) - lower(end)).div_euclid(middle));
-    (from <= to).then_some(from..=to)
 }
 
 /// Objective of the near-even split: every stage the same number of layers, what remains to the
@@ -260,116 +244,6 @@ fn fill(cell: &Cell, layers: i64, floor: i64, scratch: &mut Scratch) -> i64 {
         scratch.next[stage] = next(stage, scratch.layers[stage], scratch.upper[stage]);
     }
     slowest
-}
-
-/// The least time of the slowest stage when all stages in the middle have the same layers; leaves the
-/// distribution of least objective in `scratch.layers`.
-fn equal_middle(cell: &Cell, layers: i64, scratch: &mut Scratch) -> i64 {
-    let last = cell.stages.len() - 1;
-    let mut slowest = i64::MAX;
-    let mut best = i64::MAX;
-    let mut trial = vec![0; last + 1];
-    for split in equal_middle_splits(cell, layers, &scratch.upper) {
-        trial.fill(split.middle);
-        (trial[0], trial[last]) = (split.first, split.last);
-        let extra = |stage: usize| least_extra_time(cell, &cell.stages[stage], trial[stage]);
-        let time = |stage: usize| stage_time(cell, stage, trial[stage], extra(stage));
-        slowest = slowest.min((0..=last).map(time).max().unwrap_or(i64::MAX));
-        let cost = objective(cell, &trial, (0..=last).map(extra));
-        if cost < best {
-            best = cost;
-            scratch.layers.clone_from(&trial);
-        }
-    }
-    slowest
-}
-
-/// Layers of the first, of each middle and of the last stage.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Split {
-    pub(super) first: i64,
-    pub(super) middle: i64,
-    pub(super) last: i64,
-}
-
-/// Every distribution with equal middle stages within the bounds; for three stages or more.
-pub(super) fn equal_middle_splits<'a>(
-    cell: &'a Cell,
-    layers: i64,
-    upper: &'a [i64],
-) -> impl Iterator<Item = Split> + 'a {
-    let end = cell.stages.len() - 1;
-    let range = middles(cell, layers, upper);
-    range.into_iter().flatten().flat_map(move |middle| {
-        let both = layers - middle * (end as i64 - 1);
-        let least = cell.stages[0].lower_layers.max(both - upper[end]);
-        let most = upper[0].min(both - cell.stages[end].lower_layers);
-        (least..=most).map(move |first| Split {
-            first,
-            middle,
-            last: both - first,
-        })
-    })
-}
-
-/// Least extra time over all distributions, layers and recomputed layers in fractions, rounded down.
-pub(super) fn least_total_extra(cell: &Cell, layers: i64, scratch: &mut Scratch) -> i64 {
-    match cell.recompute {
-        RecomputeRule::None => 0,
-        RecomputeRule::AllLayers { mode } => layers * cell.modes[mode].extra_time,
-        RecomputeRule::Uniform { .. } => {
-            let most: i64 = scratch.upper.iter().sum();
-            let stages = cell.stages.iter().zip(&scratch.upper);
-            let forced = stages.map(|(stage, upper)| {
-                let least = stage.lower_layers.max(layers - (most - upper));
-                least_extra_time(cell, stage, least)
-            });
-            forced.sum()
-        }
-        RecomputeRule::Free => fractional_extra(cell, layers, scratch),
-    }
-}
-
-/// `min sum_s rho_s (n_s - n0_s)+` over `sum_s n_s = L`, where stage `s` holds `n0_s` layers without
-/// recomputing and every further one costs at least `rho_s`.
-fn fractional_extra(cell: &Cell, layers: i64, scratch: &mut Scratch) -> i64 {
-    let mut left = layers as f64;
-    scratch.rates.clear();
-    for (stage, &upper) in cell.stages.iter().zip(&scratch.upper) {
-        let kept = (cell.layer.memory + stage.in_flight * cell.layer.activation) as f64;
-        let room = (cell.capacity - stage.fixed_memory) as f64;
-        let free = if kept > 0.0 {
-            (room / kept).min(upper as f64)
-        } else {
-            upper as f64
-        };
-        left -= free;
-        let rates = cell.modes.iter().filter_map(|mode| {
-            let gain = stage.in_flight * (cell.layer.activation - mode.activation);
-            (gain > 0).then(|| mode.extra_time as f64 / gain as f64 * kept)
-        });
-        scratch
-            .rates
-            .push((rates.fold(f64::INFINITY, f64::min), upper as f64 - free));
-    }
-    if left <= 0.0 {
-        return 0;
-    }
-    scratch.rates.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-    let mut extra = 0.0;
-    for &(rate, width) in &scratch.rates {
-        let taken = left.min(width);
-        if taken > 0.0 {
-            extra += taken * rate;
-            left -= taken;
-        }
-    }
-    // Far more than the error of the doubles, far less than matters.
-    if extra.is_finite() {
-        ((extra * (1.0 - 1e-9)).floor() as i64 - 1).max(0)
-    } else {
-        0
-    }
 }
 
 /// The second lower bound of a cell; `None` if no distribution of the layers fits.

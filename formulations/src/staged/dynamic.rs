@@ -10,8 +10,9 @@
 //! objective the least `sum_s T_s`, then the least `sum_s (S n_s - L)^2` (most even), then the least
 //! `sum_s s n_s` (earliest layers), then the fewest layers on the first stage where they differ.
 
-use super::bounds::{Scratch, bottleneck, equal_middle_splits, find_upper, fits, near_even};
+use super::bounds::{Scratch, bottleneck, find_upper, fits, near_even};
 use super::data::{Cell, Partition};
+use super::equal_middle::equal_middle_splits;
 use super::plan::{Plan, objective, plan_of, stage_delta};
 use super::recompute::quick_recompute;
 use super::tables::{StageTable, Tables, tables};

@@ -1,8 +1,8 @@
 //! A plan, and what it costs, computed from the data alone.
 
-use super::data::{Cell, Counts, Data, Partition, RecomputeRule, SideRow};
+use super::data::{Cell, Counts, Data, Partition, RecomputeRule};
 use super::recompute::{Recompute, least_recompute, memory};
-use crate::model::Sense;
+use super::side_rows::excess;
 
 /// A cell with the layers and recomputed layers of its stages.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,32 +56,6 @@ pub fn plan_of(cell: &Cell, index: usize, layers: &[i64]) -> Option<Plan> {
             .map(|recompute| recompute.counts)
             .collect(),
     })
-}
-
-/// Left side minus right side of a row where the sense forbids the difference, else zero.
-pub(super) fn excess(row: &SideRow, cell: usize, layers: &[i64], recomputed: i64) -> i64 {
-    if !row.scope.contains(cell) {
-        return 0;
-    }
-    let terms = row.layers.iter().filter_map(|term| {
-        let stage = term.stage.of(layers.len())?;
-        Some(term.coefficient * layers[stage])
-    });
-    let own = row.cells.get(cell).copied().unwrap_or(0);
-    let difference = own + terms.sum::<i64>() + row.recomputed * recomputed - row.right;
-    let holds = match row.sense {
-        Sense::AtMost => difference <= 0,
-        Sense::Equal => difference == 0,
-        Sense::AtLeast => difference >= 0,
-    };
-    if holds { 0 } else { difference }
-}
-
-/// Whether a plan satisfies every side row.
-pub(super) fn keeps_side_rows(data: &Data, plan: &Plan) -> bool {
-    let recomputed = plan.recomputed.iter().flatten().sum();
-    let keeps = |row| excess(row, plan.cell, &plan.layers, recomputed) == 0;
-    data.side_rows.iter().all(keeps)
 }
 
 /// What a plan breaks, in words; empty when it is sound. Uses nothing but the data and sums.

@@ -16,8 +16,6 @@ use crate::solve::Point;
 pub(super) struct Program {
     pub(super) model: Model,
     cells: Vec<CellColumns>,
-    /// What the objective leaves out, to keep its numbers small.
-    offset: i64,
 }
 
 #[derive(Debug)]
@@ -53,12 +51,7 @@ pub(super) fn program(data: &Data, survivors: &[&Tables]) -> Program {
     let cells: Vec<CellColumns> = (survivors.iter())
         .map(|tables| add_columns(&mut model, &data.cells[tables.cell], tables))
         .collect();
-    let offset = survivors
-        .iter()
-        .map(|tables| tables.lower_bound)
-        .min()
-        .unwrap_or(0);
-    set_objective(&mut model, data, survivors, &cells, offset);
+    set_objective(&mut model, data, survivors, &cells);
     let selected = cells.iter().map(|columns| (columns.selected, 1.0));
     model.add_row("select_one", selected, Sense::Equal, 1.0);
     for (&tables, columns) in survivors.iter().zip(&cells) {
@@ -74,11 +67,7 @@ pub(super) fn program(data: &Data, survivors: &[&Tables]) -> Program {
     for row in &data.side_rows {
         add_side_row(&mut model, row, survivors, &cells);
     }
-    Program {
-        model,
-        cells,
-        offset,
-    }
+    Program { model, cells }
 }
 
 fn add_columns(model: &mut Model, cell: &Cell, tables: &Tables) -> CellColumns {
@@ -105,17 +94,14 @@ fn add_columns(model: &mut Model, cell: &Cell, tables: &Tables) -> CellColumns {
     }
 }
 
-fn set_objective(
-    model: &mut Model,
-    data: &Data,
-    survivors: &[&Tables],
-    cells: &[CellColumns],
-    offset: i64,
-) {
+/// The least lower bound is moved into the constant, so that the solver sees small numbers.
+fn set_objective(model: &mut Model, data: &Data, survivors: &[&Tables], cells: &[CellColumns]) {
+    let bounds = survivors.iter().map(|tables| tables.lower_bound);
+    let constant = bounds.min().unwrap_or(0);
     let mut terms = Vec::new();
     for (&tables, columns) in survivors.iter().zip(cells) {
         let weights = &data.cells[tables.cell].weights;
-        let floor = tables.floors.objective(&data.cells[tables.cell], 0) - offset;
+        let floor = tables.floors.objective(&data.cells[tables.cell], 0) - constant;
         terms.push((columns.selected, floor as f64));
         terms.extend(
             columns
@@ -135,7 +121,7 @@ fn set_objective(
             terms.extend(unary(columns, stage, extra));
         }
     }
-    model.set_objective("objective", terms, 0.0);
+    model.set_objective("objective", terms, constant as f64);
 }
 
 /// `sum_s n_s = L x_c`.
@@ -270,13 +256,8 @@ impl Program {
     }
 
     /// What a bound of the model says of the objective, rounded up to what an integer can be.
-    pub(super) fn bound(&self, bound: f64) -> i64 {
-        self.offset.saturating_add((bound - 1e-3).ceil() as i64)
-    }
-
-    /// What the model's objective leaves out.
-    pub(super) fn offset(&self) -> i64 {
-        self.offset
+    pub(super) fn integer_bound(bound: f64) -> i64 {
+        (bound - 1e-3).ceil() as i64
     }
 
     /// Terms of `sum_s values(s, n_s)` for the one cell of a program.
@@ -333,7 +314,7 @@ impl Program {
         point: &Point,
     ) -> Result<Plan, StagedError> {
         let plan = self.plan_at(data, survivors, point)?;
-        let claimed = point.objective + self.offset as f64;
+        let claimed = point.objective;
         if (claimed - plan.objective as f64).abs() > 0.5 {
             let found = plan.objective;
             return Err(inexact(format!(

@@ -4,18 +4,19 @@
 //! bound and two plans (near-even, and the distribution of the second bound), which lower the limit for
 //! those that follow. A cell whose bound *equals* the limit stays, since it may win the tie.
 
-use super::bounds::{Scratch, balance_bound, bottleneck, fits, least_total_extra, near_even};
+use super::bounds::{Scratch, balance_bound, bottleneck, fits, near_even};
 use super::data::{Cell, Data, Partition, SideRow};
 use super::dynamic::quick_objective;
-use super::plan::{Plan, keeps_side_rows, plan_of};
-use crate::model::Sense;
+use super::extra::least_total_extra;
+use super::plan::{Plan, plan_of};
+use super::side_rows::{Prepared, excludes, keeps_side_rows};
 
 /// What is proven of a cell before any program is solved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CellBound {
     /// No distribution of the layers fits the stages; see [`shortage`](super::shortage()).
     Infeasible,
-    /// A side row cannot hold for it, whatever the layers.
+    /// A side row cannot hold for it, whatever the layers that fit.
     Excluded {
         /// Index of the row.
         row: usize,
@@ -76,12 +77,18 @@ impl Thresholds {
 }
 
 /// Screens for the best plans of `count` different classes of cells.
-pub(super) fn screen(data: &Data, count: usize, class: impl Fn(usize) -> usize) -> Screening {
+pub(super) fn screen(
+    original: &Data,
+    prepared: &Prepared<'_>,
+    count: usize,
+    class: impl Fn(usize) -> usize,
+) -> Screening {
+    let data = &*prepared.data;
     let mut scratch = Scratch::default();
     let mut bounds = Vec::with_capacity(data.cells.len());
     let mut order = Vec::with_capacity(data.cells.len());
-    for (index, cell) in data.cells.iter().enumerate() {
-        let bound = first_bound(data, index, cell, &mut scratch);
+    for index in 0..data.cells.len() {
+        let bound = first_bound(original, prepared, index, &mut scratch);
         if let CellBound::Pruned { lower_bound } = bound {
             order.push((lower_bound, index));
         }
@@ -107,7 +114,7 @@ pub(super) fn screen(data: &Data, count: usize, class: impl Fn(usize) -> usize) 
         survivors.push((lower_bound, index));
         let before = incumbent.as_ref().map_or(i64::MAX, |plan| plan.objective);
         if let Some(objective) =
-            known_objective(data, index, &scratch.layers, before, &mut incumbent)
+            known_objective(prepared, index, &scratch.layers, before, &mut incumbent)
         {
             thresholds.offer(objective, class(index));
         }
@@ -127,9 +134,21 @@ pub(super) fn screen(data: &Data, count: usize, class: impl Fn(usize) -> usize) 
 }
 
 /// A cell that may win is marked as pruned with its first bound until more is known.
-fn first_bound(data: &Data, index: usize, cell: &Cell, scratch: &mut Scratch) -> CellBound {
+fn first_bound(
+    original: &Data,
+    prepared: &Prepared<'_>,
+    index: usize,
+    scratch: &mut Scratch,
+) -> CellBound {
+    let data = &*prepared.data;
+    let cell = &data.cells[index];
     if !fits(cell, data.layers, scratch) {
-        return CellBound::Infeasible;
+        return match prepared.tightened_by(index) {
+            Some(row) if fits(&original.cells[index], data.layers, scratch) => {
+                CellBound::Excluded { row }
+            }
+            _ => CellBound::Infeasible,
+        };
     }
     let excluded = |row: &SideRow| excludes(row, index, cell, data.layers);
     if let Some(row) = data.side_rows.iter().position(excluded) {
@@ -148,17 +167,18 @@ fn second_bound(cell: &Cell, layers: i64, scratch: &mut Scratch) -> i64 {
 
 /// Objective of the better of two plans that keep the side rows; the best of all cells is kept.
 fn known_objective(
-    data: &Data,
+    prepared: &Prepared<'_>,
     index: usize,
     greedy: &[i64],
     before: i64,
     incumbent: &mut Option<Plan>,
 ) -> Option<i64> {
+    let data = &*prepared.data;
     let cell = &data.cells[index];
     let mut known: Option<i64> = None;
     let mut offer = |layers: &[i64], objective: i64| {
         let improves = objective < before.min(known.unwrap_or(i64::MAX));
-        if data.side_rows.is_empty() && !improves {
+        if !prepared.coupled && !improves {
             known = Some(known.map_or(objective, |known| known.min(objective)));
             return;
         }
@@ -188,31 +208,4 @@ fn near_even_layers(cell: &Cell, layers: i64) -> Vec<i64> {
     let (even, rest) = (layers / stages, layers % stages);
     let own = |stage: i64| even + i64::from((1..=rest).contains(&stage));
     (0..stages).map(own).collect()
-}
-
-/// Whether a row cannot hold for a cell, by the least and the most that its left side can be.
-fn excludes(row: &SideRow, index: usize, cell: &Cell, layers: i64) -> bool {
-    if !row.scope.contains(index) {
-        return false;
-    }
-    let own = row.cells.get(index).copied().unwrap_or(0);
-    let (mut least, mut most) = (own, own);
-    for term in &row.layers {
-        let Some(stage) = term.stage.of(cell.stages.len()) else {
-            continue;
-        };
-        let stage = &cell.stages[stage];
-        let ends = [stage.lower_layers, stage.upper_layers.min(layers)];
-        let ends = ends.map(|end| end * term.coefficient);
-        least += ends[0].min(ends[1]);
-        most += ends[0].max(ends[1]);
-    }
-    let recomputed = row.recomputed * layers;
-    least += recomputed.min(0);
-    most += recomputed.max(0);
-    match row.sense {
-        Sense::AtMost => least > row.right,
-        Sense::Equal => least > row.right || most < row.right,
-        Sense::AtLeast => most < row.right,
-    }
 }

@@ -1,21 +1,26 @@
 //! Screening, then programs over the survivors until nothing is left that could be better.
 
-use std::time::{Duration, Instant};
-
 use super::StagedError;
 use super::bounds::Scratch;
-use super::data::{self, Data};
+use super::check::check;
+use super::data::Data;
 use super::dynamic::optimum_within;
 use super::lexicographic::{Canonical, canonical};
+use super::limits::{Clock, cutoffs};
 use super::plan::Plan;
 use super::program::{Program, inexact, program};
 use super::screen::{CellBound, screen};
+use super::side_rows::{Prepared, prepare};
 use super::tables::{Tables, tables};
 use crate::model::Model;
 use crate::solve::{self, Outcome, SolverOptions, Statistics};
 
-/// Most columns of one program; the survivors are taken in groups, the best bounds first.
-const COLUMNS: usize = 3000;
+/// Columns from which on a program takes no further cell. The survivors are taken in groups, the best
+/// bounds first, since what one group finds narrows the windows of the next.
+const COLUMNS: usize = 300;
+
+/// Cells in which a better plan is looked for before the first program.
+const PROMISING: usize = 8;
 
 /// The answer and what is proven of every cell.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,23 +49,28 @@ pub struct CellCounts {
     pub programmed: usize,
 }
 
+/// What the bounds alone prove of each cell, without a program.
+///
+/// # Errors
+/// When the data cannot be used.
+pub fn bound_cells(data: &Data) -> Result<Vec<CellBound>, StagedError> {
+    check(data)?;
+    Ok(screen(data, &prepare(data), 1, |cell| cell).bounds)
+}
+
 /// The program over the surviving cells, for reading and for export.
 ///
 /// # Errors
 /// When the data cannot be used.
 pub fn build(data: &Data) -> Result<Model, StagedError> {
-    data::check(data)?;
-    let screening = screen(data, 1, |cell| cell);
+    check(data)?;
+    let prepared = prepare(data);
+    let screening = screen(data, &prepared, 1, |cell| cell);
+    let (data, limit) = (&*prepared.data, screening.limit);
     let mut scratch = Scratch::default();
     let survivors: Vec<Tables> = (screening.survivors.iter())
         .filter_map(|&(_, index)| {
-            tables(
-                &data.cells[index],
-                index,
-                data.layers,
-                screening.limit,
-                &mut scratch,
-            )
+            tables(&data.cells[index], index, data.layers, limit, &mut scratch)
         })
         .collect();
     Ok(program(data, &survivors.iter().collect::<Vec<_>>()).model)
@@ -71,19 +81,24 @@ pub fn build(data: &Data) -> Result<Model, StagedError> {
 /// # Errors
 /// When the data cannot be used, or the solver fails or gives an answer that is not one.
 pub fn solve(data: &Data, options: &SolverOptions) -> Result<Report, StagedError> {
-    data::check(data)?;
+    check(data)?;
     let clock = Clock::start(options);
-    let screening = screen(data, 1, |cell| cell);
+    let prepared = prepare(data);
+    let screening = screen(data, &prepared, 1, |cell| cell);
     let mut search = Search {
-        data,
+        prepared: &prepared,
         clock,
+        best: None,
         limit: screening.limit,
-        best: screening.incumbent,
+        programmed: vec![false; data.cells.len()],
         cells: screening.bounds,
-        programmed: 0,
         statistics: Statistics::default(),
     };
-    let bound = search.run(&screening.survivors)?;
+    if let Some(plan) = screening.incumbent {
+        search.offer(plan);
+    }
+    search.improve(&screening.survivors);
+    let bound = search.run_within_cutoffs(&screening.survivors)?;
     let outcome = match (search.best.take(), bound) {
         (Some(plan), None) => search.settle_ties(plan, &screening.survivors)?,
         (Some(plan), Some(bound)) => stopped(plan, bound, search.statistics),
@@ -113,54 +128,72 @@ fn stopped(plan: Plan, bound: i64, statistics: Statistics) -> Outcome<Plan> {
     }
 }
 
-/// The options of the runs, within what is left of the time.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Clock {
-    start: Instant,
-    options: SolverOptions,
-}
-
-impl Clock {
-    pub(super) fn start(options: &SolverOptions) -> Self {
-        Self {
-            start: Instant::now(),
-            options: SolverOptions {
-                // Objectives are integers: nothing lies between one and the next.
-                absolute_gap: 0.4,
-                ..*options
-            },
-        }
-    }
-
-    /// Options for the next run; `None` when the time is over.
-    pub(super) fn options(&self) -> Option<SolverOptions> {
-        let left = match self.options.time_limit {
-            None => None,
-            Some(limit) => Some(
-                limit
-                    .checked_sub(self.start.elapsed())
-                    .filter(|left| *left > Duration::ZERO)?,
-            ),
-        };
-        Some(SolverOptions {
-            time_limit: left,
-            ..self.options
-        })
-    }
-}
-
 struct Search<'a> {
-    data: &'a Data,
+    prepared: &'a Prepared<'a>,
     clock: Clock,
     /// Plans above this do not matter.
     limit: i64,
     best: Option<Plan>,
     cells: Vec<CellBound>,
-    programmed: usize,
+    /// Whether each cell was in a program.
+    programmed: Vec<bool>,
     statistics: Statistics,
 }
 
 impl Search<'_> {
+    fn offer(&mut self, plan: Plan) {
+        let known = self.best.as_ref().map_or(i64::MAX, |best| best.objective);
+        if plan.objective < known {
+            self.limit = self.limit.min(plan.objective);
+            self.best = Some(plan);
+        }
+    }
+
+    /// Looks for a better plan in the most promising cells by dynamic programming: it narrows the windows
+    /// of the program, which has to find the same plan again.
+    fn improve(&mut self, survivors: &[(i64, usize)]) {
+        if self.prepared.coupled {
+            return;
+        }
+        let data = &self.prepared.data;
+        for &(lower_bound, index) in survivors.iter().take(PROMISING) {
+            if lower_bound > self.limit {
+                return;
+            }
+            let plan = optimum_within(&data.cells[index], index, data.layers, self.limit);
+            if let Some(plan) = plan {
+                self.offer(plan);
+            }
+        }
+    }
+
+    /// Solves the survivors up to one cutoff after the other.
+    fn run_within_cutoffs(
+        &mut self,
+        survivors: &[(i64, usize)],
+    ) -> Result<Option<i64>, StagedError> {
+        let Some(&(lowest, _)) = survivors.first() else {
+            return Ok(None);
+        };
+        let limit = self.limit;
+        if !self.prepared.coupled {
+            return self.run(survivors);
+        }
+        for cutoff in cutoffs(lowest, limit) {
+            let known = self.best.as_ref().map_or(i64::MAX, |best| best.objective);
+            self.limit = cutoff.min(known);
+            let bound = self.run(survivors)?;
+            let found = self
+                .best
+                .as_ref()
+                .is_some_and(|best| best.objective <= cutoff);
+            if bound.is_some() || found {
+                return Ok(bound);
+            }
+        }
+        Ok(None)
+    }
+
     /// Solves the survivors in groups. Returns the proven bound if the time ran out.
     fn run(&mut self, survivors: &[(i64, usize)]) -> Result<Option<i64>, StagedError> {
         let mut scratch = Scratch::default();
@@ -181,27 +214,23 @@ impl Search<'_> {
                 return Ok(Some(bound));
             };
             let group: Vec<&Tables> = group.iter().collect();
-            let program = program(self.data, &group);
+            let data = &self.prepared.data;
+            let program = program(data, &group);
             let outcome = solve::solve(&program.model, &options)?;
             self.statistics.add(outcome.statistics());
-            self.programmed += group.len();
+            for tables in &group {
+                self.programmed[tables.cell] = true;
+            }
             if let Some(point) = outcome.solution() {
-                let plan = program.decode(self.data, &group, point)?;
-                if self
-                    .best
-                    .as_ref()
-                    .is_none_or(|best| plan.objective < best.objective)
-                {
-                    self.limit = plan.objective;
-                    self.best = Some(plan);
-                }
+                let plan = program.decode(data, &group, point)?;
+                self.offer(plan);
             }
             let group_bound = match outcome {
                 Outcome::Optimal { .. } | Outcome::Infeasible { .. } => continue,
                 Outcome::Feasible { bound, .. } => Some(bound),
                 Outcome::Unknown { bound, .. } => bound,
             };
-            let proven = group_bound.map_or(bound, |group| program.bound(group));
+            let proven = group_bound.map_or(bound, Program::integer_bound);
             return Ok(Some(proven.min(rest_bound.unwrap_or(i64::MAX)).max(bound)));
         }
         Ok(None)
@@ -224,8 +253,8 @@ impl Search<'_> {
                 self.cells[index] = CellBound::Pruned { lower_bound };
                 continue;
             }
-            let cell = &self.data.cells[index];
-            let tables = tables(cell, index, self.data.layers, self.limit, scratch);
+            let data = &self.prepared.data;
+            let tables = tables(&data.cells[index], index, data.layers, self.limit, scratch);
             if let Some(tables) = tables {
                 let lower_bound = tables.lower_bound;
                 self.cells[index] = CellBound::Survivor { lower_bound };
@@ -245,7 +274,8 @@ impl Search<'_> {
         plan: Plan,
         survivors: &[(i64, usize)],
     ) -> Result<Outcome<Plan>, StagedError> {
-        let rank = |index: usize| (self.data.cells[index].rank, index);
+        let data = &*self.prepared.data;
+        let rank = |index: usize| (data.cells[index].rank, index);
         let mut preferred: Vec<usize> = (survivors.iter())
             .filter(|survivor| survivor.0 <= plan.objective)
             .map(|survivor| survivor.1)
@@ -253,13 +283,12 @@ impl Search<'_> {
             .collect();
         preferred.sort_by_key(|&index| rank(index));
         for index in preferred {
-            let found = if self.data.side_rows.is_empty() {
-                let cell = &self.data.cells[index];
-                let found = optimum_within(cell, index, self.data.layers, plan.objective);
-                found.map_or(Canonical::NoPlan, Canonical::Plan)
-            } else {
+            let found = if self.prepared.coupled {
                 let statistics = &mut self.statistics;
-                canonical(self.data, index, plan.objective, &self.clock, statistics)?
+                canonical(data, index, plan.objective, &self.clock, statistics)?
+            } else {
+                let found = optimum_within(&data.cells[index], index, data.layers, plan.objective);
+                found.map_or(Canonical::NoPlan, Canonical::Plan)
             };
             let found = match found {
                 Canonical::Plan(found) => found,
@@ -292,12 +321,17 @@ impl Search<'_> {
         let infeasible = count(|cell| matches!(cell, CellBound::Infeasible));
         let excluded = count(|cell| matches!(cell, CellBound::Excluded { .. }));
         let cells = self.cells.len();
+        let programmed = self
+            .programmed
+            .iter()
+            .filter(|&&programmed| programmed)
+            .count();
         CellCounts {
             cells,
             infeasible,
             excluded,
-            pruned: cells - infeasible - excluded - self.programmed,
-            programmed: self.programmed,
+            pruned: cells - infeasible - excluded - programmed,
+            programmed,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! How far a cell is from fitting.
 
-use super::bounds::equal_middle_splits;
 use super::data::{Cell, Partition, RecomputeRule, Stage};
+use super::equal_middle::equal_middle_splits;
 
 /// Why no distribution of the layers fits a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

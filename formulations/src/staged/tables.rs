@@ -6,8 +6,9 @@
 //! weight is zero). Both sides grow with `n`, so the window is an interval; its lower end follows from
 //! what the other stages can hold at most.
 
-use super::bounds::{Floors, Scratch, bottleneck, least_total_extra};
+use super::bounds::{Floors, Scratch, bottleneck};
 use super::data::Cell;
+use super::extra::least_total_extra;
 use super::plan::{stage_delta, stage_time};
 use super::recompute::{Recompute, least_recompute};
 

@@ -1,12 +1,14 @@
 //! The best plans of several cells.
 
 use super::StagedError;
-use super::data::{self, Data};
+use super::check::check;
+use super::data::Data;
 use super::dynamic::optimum_within;
 use super::lexicographic::{Canonical, canonical};
+use super::limits::{Clock, cutoffs};
 use super::plan::Plan;
 use super::screen::screen;
-use super::search::Clock;
+use super::side_rows::{Prepared, prepare};
 use crate::solve::{Outcome, SolverOptions, Statistics};
 
 /// The best plans of `count` classes of cells, one a class, the best first. With `|cell| cell` every cell
@@ -24,44 +26,31 @@ pub fn top(
     class: impl Fn(usize) -> usize,
     options: &SolverOptions,
 ) -> Result<Outcome<Vec<Plan>>, StagedError> {
-    data::check(data)?;
+    check(data)?;
     let clock = Clock::start(options);
-    let mut statistics = Statistics::default();
-    let screening = screen(data, count, &class);
-    let mut best: Vec<Plan> = Vec::new();
-    let rank = |plan: &Plan| (plan.objective, data.cells[plan.cell].rank, plan.cell);
-    let mut limit = screening.limit;
-    for &(lower_bound, index) in &screening.survivors {
-        if lower_bound > limit {
+    let prepared = prepare(data);
+    let screening = screen(data, &prepared, count, &class);
+    let mut search = Search {
+        prepared: &prepared,
+        clock,
+        count,
+        class,
+        best: Vec::new(),
+        statistics: Statistics::default(),
+    };
+    let limit = screening.limit;
+    let lowest = screening.survivors.first().map_or(0, |survivor| survivor.0);
+    let first = if prepared.coupled { lowest } else { limit };
+    for cutoff in cutoffs(first, limit) {
+        search.best.clear();
+        if let Some(bound) = search.run(&screening.survivors, cutoff)? {
+            return Ok(stopped(search.best, bound, search.statistics));
+        }
+        if search.best.len() == count {
             break;
         }
-        let found = if data.side_rows.is_empty() {
-            let found = optimum_within(&data.cells[index], index, data.layers, limit);
-            found.map_or(Canonical::NoPlan, Canonical::Plan)
-        } else {
-            canonical(data, index, limit, &clock, &mut statistics)?
-        };
-        let plan = match found {
-            Canonical::Plan(plan) => plan,
-            Canonical::NoPlan => continue,
-            Canonical::TimeOver => return Ok(stopped(best, lower_bound, statistics)),
-        };
-        if let Some(known) = best
-            .iter()
-            .position(|known| class(known.cell) == class(index))
-        {
-            if rank(&best[known]) <= rank(&plan) {
-                continue;
-            }
-            best.remove(known);
-        }
-        let place = best.partition_point(|known| rank(known) < rank(&plan));
-        best.insert(place, plan);
-        best.truncate(count);
-        if best.len() == count {
-            limit = best.last().map_or(limit, |plan| limit.min(plan.objective));
-        }
     }
+    let (best, statistics) = (search.best, search.statistics);
     if best.is_empty() {
         return Ok(Outcome::Infeasible { statistics });
     }
@@ -69,6 +58,69 @@ pub fn top(
         solution: best,
         statistics,
     })
+}
+
+struct Search<'a, F> {
+    prepared: &'a Prepared<'a>,
+    clock: Clock,
+    count: usize,
+    class: F,
+    /// The best plans of different classes, the best first.
+    best: Vec<Plan>,
+    statistics: Statistics,
+}
+
+impl<F: Fn(usize) -> usize> Search<'_, F> {
+    /// The best plans up to a limit. Returns the proven bound if the time ran out.
+    fn run(
+        &mut self,
+        survivors: &[(i64, usize)],
+        mut limit: i64,
+    ) -> Result<Option<i64>, StagedError> {
+        let data = &*self.prepared.data;
+        for &(lower_bound, index) in survivors {
+            if lower_bound > limit {
+                break;
+            }
+            let found = if self.prepared.coupled {
+                canonical(data, index, limit, &self.clock, &mut self.statistics)?
+            } else {
+                let found = optimum_within(&data.cells[index], index, data.layers, limit);
+                found.map_or(Canonical::NoPlan, Canonical::Plan)
+            };
+            match found {
+                Canonical::Plan(plan) => self.offer(plan),
+                Canonical::NoPlan => continue,
+                Canonical::TimeOver => return Ok(Some(lower_bound)),
+            }
+            if self.best.len() == self.count {
+                limit = self
+                    .best
+                    .last()
+                    .map_or(limit, |plan| limit.min(plan.objective));
+            }
+        }
+        Ok(None)
+    }
+
+    fn offer(&mut self, plan: Plan) {
+        let data = &*self.prepared.data;
+        let rank = |plan: &Plan| (plan.objective, data.cells[plan.cell].rank, plan.cell);
+        let class = (self.class)(plan.cell);
+        let known = self
+            .best
+            .iter()
+            .position(|known| (self.class)(known.cell) == class);
+        if let Some(known) = known {
+            if rank(&self.best[known]) <= rank(&plan) {
+                return;
+            }
+            self.best.remove(known);
+        }
+        let place = self.best.partition_point(|known| rank(known) < rank(&plan));
+        self.best.insert(place, plan);
+        self.best.truncate(self.count);
+    }
 }
 
 /// The plans so far; whatever is missing among them is not below the bound.

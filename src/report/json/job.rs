@@ -28,6 +28,8 @@ pub(super) struct JobDocument {
     sequence_length: u64,
     /// Sequences of one optimizer step.
     global_batch: u64,
+    /// Which arithmetic every `mfu` counts: `paper` is `6N + 12Lhs` a token, `2Vh` within `N`.
+    mfu_convention: &'static str,
 }
 
 /// How far to trust the prediction.
@@ -55,6 +57,7 @@ impl JobDocument {
             framework: job.framework.name.clone(),
             sequence_length: job.workload.sequence_length,
             global_batch: job.workload.global_batch,
+            mfu_convention: job.workload.mfu_convention.as_str(),
         }
     }
 }

@@ -4,9 +4,13 @@
 //! may change and the format does not. Numbers are rounded to six significant digits, so that
 //! the bytes are the same on every machine.
 
+mod calibration;
 mod job;
 mod layout;
+mod objective;
+mod pareto;
 mod prediction;
+mod price;
 mod proof;
 mod verdict;
 
@@ -14,11 +18,17 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::Serialize;
 
+use crate::calibrate::Calibrated;
+use crate::cost_model::prediction::Prediction;
 use crate::instance::Instance;
-use crate::plan::{Evaluated, Infeasibility, Outcome, Violation};
+use crate::plan::{Evaluated, Infeasibility, Outcome, Plan, Violation};
+use crate::planner::objective::{Answer, Goal};
+use crate::report::calibration::Subject;
 use crate::verify::Verdict;
+use calibration::CalibrationDocument;
 use job::{JobDocument, Trust};
 use layout::{CandidateDocument, LayoutDocument};
+use objective::ObjectiveDocument;
 use prediction::PredictionDocument;
 use proof::{ProofDocument, ViolationDocument};
 use verdict::VerdictDocument;
@@ -30,10 +40,25 @@ pub const EVALUATION: &str = "parlayout/evaluation/v1";
 /// Name and version of the verdict on a certificate.
 pub const VERDICT: &str = "parlayout/verdict/v1";
 
+pub use calibration::CALIBRATION;
+pub use pareto::{PARETO, pareto, pareto_schema};
+pub use price::{PRICE, price, price_schema};
+
 /// The answer to an instance as a document of the format [`SOLUTION`], on several lines.
 #[must_use]
 pub fn solution(instance: &Instance, outcome: &Outcome) -> String {
-    write(&SolutionDocument::new(instance, outcome))
+    write(&SolutionDocument::new(instance, outcome, None))
+}
+
+/// The answer over several numbers of GPUs as a document of the format [`SOLUTION`].
+#[must_use]
+pub fn solution_for(goal: &Goal, answer: &Answer) -> String {
+    let objective = ObjectiveDocument::new(goal, answer);
+    write(&SolutionDocument::new(
+        &answer.instance,
+        &answer.outcome,
+        Some(objective),
+    ))
 }
 
 /// The evaluation of one layout as a document of the format [`EVALUATION`], on several lines.
@@ -62,6 +87,18 @@ pub fn verdict(verdict: &Verdict) -> String {
 #[must_use]
 pub fn verdict_schema() -> String {
     schema_of::<VerdictDocument>(VERDICT)
+}
+
+/// The result of a calibration as a document of the format [`CALIBRATION`], on several lines.
+#[must_use]
+pub fn calibration(subject: &Subject, calibrated: &Calibrated) -> String {
+    write(&CalibrationDocument::new(subject, calibrated))
+}
+
+/// The JSON Schema of [`CALIBRATION`], shipped as `docs/calibration.schema.json`.
+#[must_use]
+pub fn calibration_schema() -> String {
+    schema_of::<CalibrationDocument>(CALIBRATION)
 }
 
 /// The JSON Schema of [`SOLUTION`], shipped as `docs/solution.schema.json`.
@@ -96,10 +133,12 @@ struct SolutionDocument {
     /// What the cost model says of the chosen layout; null where there is none.
     prediction: Option<PredictionDocument>,
     /// The next-best layouts, best first.
-    alternatives: Vec<EvaluatedDocument>,
+    alternatives: Vec<NeighbourDocument>,
     /// The best layout with less than half the risk of running out of memory; null where the
     /// chosen one's risk is not worth mentioning.
-    safer: Option<EvaluatedDocument>,
+    safer: Option<NeighbourDocument>,
+    /// What was to be best, where that is more than the fastest layout; else null.
+    objective: Option<ObjectiveDocument>,
     /// Why there is no layout; null unless the status is `infeasible`.
     infeasibility: Option<InfeasibilityDocument>,
     /// The extent of the search and what it proves.
@@ -141,6 +180,22 @@ struct EvaluatedDocument {
     prediction: PredictionDocument,
 }
 
+/// A layout with its prediction, and how far it is from the chosen one.
+#[derive(Debug, Serialize, JsonSchema)]
+struct NeighbourDocument {
+    /// The layout and its prediction.
+    #[serde(flatten)]
+    evaluated: EvaluatedDocument,
+    /// Its MFU less the chosen layout's.
+    mfu_distance: f64,
+    /// Its step time less the chosen layout's, in seconds.
+    step_time_distance_s: f64,
+    /// Its peak memory less the chosen layout's, in GiB.
+    peak_distance_gib: f64,
+    /// Its probability of running out of memory less the chosen layout's.
+    oom_probability_distance: f64,
+}
+
 /// Why no layout is possible.
 #[derive(Debug, Serialize, JsonSchema)]
 struct InfeasibilityDocument {
@@ -164,9 +219,15 @@ struct NearestDocument {
 }
 
 impl SolutionDocument {
-    fn new(instance: &Instance, outcome: &Outcome) -> Self {
+    fn new(instance: &Instance, outcome: &Outcome, objective: Option<ObjectiveDocument>) -> Self {
         let global_batch = instance.job.workload.global_batch;
         let evaluated = |evaluated: &Evaluated| EvaluatedDocument::new(evaluated, global_batch);
+        let alternatives = |plan: &Plan| {
+            let others = plan.alternatives.iter();
+            others
+                .map(|other| NeighbourDocument::new(&plan.choice, other, global_batch))
+                .collect()
+        };
         let plan = outcome.plan();
         let choice = plan.map(|plan| evaluated(&plan.choice));
         let (layout, prediction) = match choice {
@@ -180,10 +241,12 @@ impl SolutionDocument {
             status: outcome.status(),
             layout,
             prediction,
-            alternatives: plan
-                .map(|plan| plan.alternatives.iter().map(evaluated).collect())
-                .unwrap_or_default(),
-            safer: plan.and_then(|plan| plan.safer.as_ref()).map(evaluated),
+            alternatives: plan.map(alternatives).unwrap_or_default(),
+            safer: plan.and_then(|plan| {
+                let safer = plan.safer.as_ref()?;
+                Some(NeighbourDocument::new(&plan.choice, safer, global_batch))
+            }),
+            objective,
             infeasibility: match outcome {
                 Outcome::Infeasible(infeasibility) => {
                     Some(InfeasibilityDocument::new(infeasibility, global_batch))
@@ -202,6 +265,23 @@ impl EvaluatedDocument {
         Self {
             layout: LayoutDocument::new(&evaluated.layout, global_batch),
             prediction: PredictionDocument::new(&evaluated.prediction),
+        }
+    }
+}
+
+impl NeighbourDocument {
+    fn new(choice: &Evaluated, other: &Evaluated, global_batch: u64) -> Self {
+        let (ours, theirs) = (&choice.prediction, &other.prediction);
+        // Between numbers as the document shows them, so that what looks equal is.
+        let distance =
+            |of: fn(&Prediction) -> f64| rounded(rounded(of(theirs)) - rounded(of(ours)));
+        let risk = |prediction: &Prediction| rounded_probability(prediction.oom_probability);
+        Self {
+            evaluated: EvaluatedDocument::new(other, global_batch),
+            mfu_distance: distance(|prediction| prediction.mfu.value()),
+            step_time_distance_s: distance(|prediction| prediction.step_time.value()),
+            peak_distance_gib: distance(|prediction| prediction.memory.peak().gib()),
+            oom_probability_distance: rounded_probability(risk(theirs) - risk(ours)),
         }
     }
 }
@@ -240,7 +320,7 @@ pub(crate) fn rounded_probability(probability: f64) -> f64 {
 }
 
 /// A document on several lines, with a final line break.
-fn write(document: &impl Serialize) -> String {
+pub(crate) fn write(document: &impl Serialize) -> String {
     let mut text = serde_json::to_string_pretty(document)
         .expect("documents have string keys and no fallible serialisation");
     text.push('\n');
@@ -248,7 +328,7 @@ fn write(document: &impl Serialize) -> String {
 }
 
 /// The schema of what is written (not of what could be read: every key is always there).
-fn schema_of<Document: JsonSchema>(title: &str) -> String {
+pub(crate) fn schema_of<Document: JsonSchema>(title: &str) -> String {
     let generator = SchemaSettings::draft2020_12()
         .for_serialize()
         .into_generator();

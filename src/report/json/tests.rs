@@ -123,4 +123,6 @@ fn check_shipped(file: &str, schema: &str) {
 fn the_shipped_schemas_are_current() {
     check_shipped("solution.schema.json", &solution_schema());
     check_shipped("evaluation.schema.json", &evaluation_schema());
+    check_shipped("backtest.schema.json", &crate::report::backtest::schema());
+    check_shipped("calibration.schema.json", &calibration_schema());
 }

@@ -79,6 +79,8 @@ fn line() -> impl Strategy<Value = String> {
 }
 
 proptest! {
+    #![proptest_config(crate::support::cases(256))]
+
     #[test]
     fn any_text_gives_an_instance_or_an_error(text in "\\PC{0,200}|(?s).{0,200}") {
         if let Err(error) = from_text(&text) {

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::super::bounds::{Scratch, balance_bound, bottleneck_bound, fits};
 use super::super::oracle::cell_oracle;
 use super::super::recompute::{least_recompute, memory};
-use super::random::{Size, data, data_with_rows};
+use super::random::{Size, data, data_with_rows, large_data};
 use super::*;
 use crate::solve::{Outcome, SolverOptions};
 
@@ -27,6 +27,7 @@ fn config(cases: u32) -> ProptestConfig {
     ProptestConfig {
         cases,
         failure_persistence: None,
+        rng_seed: proptest::test_runner::RngSeed::Fixed(20_231_109),
         ..ProptestConfig::default()
     }
 }
@@ -114,7 +115,7 @@ fn check_recompute(data: &Data) -> Result<(), TestCaseError> {
             .flat_map(|stage| (0..=data.layers).map(move |layers| (stage, layers)))
         {
             let modes = cell.modes.len();
-            let all = itertools_counts(modes, layers)
+            let all = counts_up_to(modes, layers)
                 .into_iter()
                 .filter_map(|counts| {
                     let memory = memory(cell, stage, layers, &counts);
@@ -130,7 +131,7 @@ fn check_recompute(data: &Data) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-fn itertools_counts(modes: usize, layers: i64) -> Vec<Counts> {
+fn counts_up_to(modes: usize, layers: i64) -> Vec<Counts> {
     let limit = |mode: usize| if mode < modes { layers } else { 0 };
     let mut all = Vec::new();
     for first in 0..=limit(0) {
@@ -216,5 +217,18 @@ proptest! {
     #[test]
     fn the_program_agrees_under_side_rows_with_many_modes(data in data_with_rows(MANY_MODES)) {
         check(&data)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(config(60))]
+
+    #[test]
+    fn the_program_agrees_with_the_dynamic_program(data in large_data()) {
+        let report = solve(&data);
+        let cells = data.cells.iter().enumerate();
+        let plans = cells.filter_map(|(index, cell)| cell_optimum(cell, index, data.layers));
+        let best = plans.min_by_key(|plan| (plan.objective, plan.cell));
+        prop_assert_eq!(report.outcome.solution(), best.as_ref());
     }
 }

@@ -1,1 +1,331 @@
-//! By hand.
+//! Small instances whose answers can be seen.
+
+use std::time::Duration;
+
+use super::*;
+use crate::model::Sense;
+use crate::solve::{Outcome, SolverOptions};
+
+fn stages(extra_times: &[i64]) -> Vec<Stage> {
+    let count = extra_times.len() as i64;
+    (extra_times.iter().zip(0..))
+        .map(|(&extra_time, index)| Stage {
+            extra_time,
+            extra_delta: 0,
+            fixed_memory: 0,
+            in_flight: count - index,
+            lower_layers: 1,
+            upper_layers: 100,
+        })
+        .collect()
+}
+
+/// Heavy ends, ten units of time a layer, room for everything.
+fn cell(extra_times: &[i64]) -> Cell {
+    Cell {
+        stages: stages(extra_times),
+        weights: Weights {
+            slowest: 5,
+            total: 1,
+            delta: 1,
+        },
+        constant: 0,
+        layer: Layer {
+            time: 10,
+            delta: 2,
+            memory: 1,
+            activation: 10,
+        },
+        modes: vec![RecomputeMode {
+            extra_time: 3,
+            activation: 2,
+            workspace: 1,
+        }],
+        recompute: RecomputeRule::Free,
+        partition: Partition::Free,
+        capacity: 1000,
+        rank: 0,
+    }
+}
+
+fn data(layers: i64, cells: Vec<Cell>) -> Data {
+    Data {
+        layers,
+        cells,
+        side_rows: Vec::new(),
+    }
+}
+
+fn row(name: &str, layers: &[(StageIndex, i64)], sense: Sense, right: i64) -> SideRow {
+    let layers = layers.iter();
+    SideRow {
+        name: name.into(),
+        scope: Scope::Every,
+        cells: Vec::new(),
+        layers: layers
+            .map(|&(stage, coefficient)| StageTerm { stage, coefficient })
+            .collect(),
+        recomputed: 0,
+        sense,
+        right,
+    }
+}
+
+fn solve(data: &Data) -> Report {
+    super::solve(data, &SolverOptions::default()).unwrap()
+}
+
+fn check(data: &Data, layers: &[i64], recomputed: &[i64], objective: i64) {
+    let report = solve(data);
+    assert!(matches!(report.outcome, Outcome::Optimal { .. }));
+    let plan = report.outcome.solution().unwrap();
+    let counts: Vec<i64> = plan.recomputed.iter().map(|counts| counts[0]).collect();
+    assert_eq!(
+        (&plan.layers[..], &counts[..], plan.objective),
+        (layers, recomputed, objective)
+    );
+    assert_eq!(oracle(data).as_ref(), Some(plan));
+}
+
+#[test]
+fn heavy_ends_get_fewer_layers() {
+    // Slowest 40 (the middle), in total 140 + 16, largest delta 8.
+    check(
+        &data(14, vec![cell(&[7, 0, 0, 9])]),
+        &[3, 4, 4, 3],
+        &[0; 4],
+        5 * 40 + 156 + 8,
+    );
+}
+
+#[test]
+fn even_layers_where_nothing_else_matters() {
+    check(
+        &data(6, vec![cell(&[0, 0, 0])]),
+        &[2, 2, 2],
+        &[0; 3],
+        5 * 20 + 60 + 4,
+    );
+}
+
+#[test]
+fn ties_go_to_the_most_even_and_earliest_layers() {
+    // Seven layers on three stages: some stage has three, the first if it is as good as another.
+    check(
+        &data(7, vec![cell(&[0, 0, 0])]),
+        &[3, 2, 2],
+        &[0; 3],
+        5 * 30 + 70 + 6,
+    );
+}
+
+#[test]
+fn layers_are_recomputed_where_they_must() {
+    // The first stage holds 3 units a layer: 2 + 60 without recomputing, 24 less for a layer with it.
+    let mut tight = cell(&[0, 0, 0]);
+    tight.capacity = 50;
+    check(
+        &data(6, vec![tight.clone()]),
+        &[2, 2, 2],
+        &[1, 0, 0],
+        5 * 23 + 63 + 4,
+    );
+    // One unit more than fits with one recomputed layer and the workspace.
+    tight.capacity = 38;
+    check(
+        &data(6, vec![tight]),
+        &[2, 2, 2],
+        &[2, 1, 0],
+        5 * 26 + 69 + 4,
+    );
+}
+
+#[test]
+fn equal_middles() {
+    let mut equal = cell(&[7, 0, 0, 9]);
+    equal.partition = Partition::EqualMiddle;
+    check(
+        &data(13, vec![equal]),
+        &[3, 4, 4, 2],
+        &[0; 4],
+        5 * 40 + 146 + 8,
+    );
+}
+
+#[test]
+fn side_rows_hold() {
+    let mut instance = data(14, vec![cell(&[7, 0, 0, 9])]);
+    let (first, last) = (StageIndex::FromFirst(0), StageIndex::FromLast(0));
+    instance.side_rows = vec![row("light_start", &[(first, 1)], Sense::AtMost, 2)];
+    check(&instance, &[2, 4, 4, 4], &[0; 4], 5 * 49 + 156 + 8);
+    instance.side_rows = vec![row(
+        "light_end",
+        &[(first, 1), (last, -1)],
+        Sense::AtLeast,
+        2,
+    )];
+    check(&instance, &[4, 4, 4, 2], &[0; 4], 5 * 47 + 156 + 8);
+    instance.side_rows = vec![row(
+        "no_such_stage",
+        &[(StageIndex::FromFirst(9), 1)],
+        Sense::AtLeast,
+        1,
+    )];
+    assert_eq!(solve(&instance).cells, [CellBound::Excluded { row: 0 }]);
+}
+
+#[test]
+fn rows_limit_recomputed_layers() {
+    let mut tight = cell(&[0, 0, 0]);
+    tight.capacity = 50;
+    let mut instance = data(6, vec![tight]);
+    instance.side_rows = vec![SideRow {
+        recomputed: 1,
+        ..row("recomputed", &[], Sense::AtMost, 0)
+    }];
+    // The first stage keeps one layer and recomputes none.
+    check(&instance, &[1, 2, 3], &[0; 3], 5 * 30 + 60 + 6);
+}
+
+#[test]
+fn the_lower_rank_wins_a_tie() {
+    let mut cells = vec![cell(&[0, 0, 0]), cell(&[0, 0, 0]), cell(&[0, 0, 0])];
+    for (cell, rank) in cells.iter_mut().zip([2, 1, 1]) {
+        cell.rank = rank;
+    }
+    let instance = data(6, cells);
+    assert_eq!(solve(&instance).outcome.solution().unwrap().cell, 1);
+    let best = top(&instance, 5, |cell| cell, &SolverOptions::default()).unwrap();
+    let cells: Vec<usize> = best
+        .solution()
+        .unwrap()
+        .iter()
+        .map(|plan| plan.cell)
+        .collect();
+    assert_eq!(cells, [1, 2, 0]);
+}
+
+#[test]
+fn cells_are_settled_by_the_cheapest_proof() {
+    let mut too_small = cell(&[0, 0, 0]);
+    too_small.capacity = 10;
+    let instance = data(6, vec![cell(&[0, 0, 0]), cell(&[90, 0, 0]), too_small]);
+    let report = solve(&instance);
+    assert_eq!(
+        report.cells[1],
+        CellBound::Pruned {
+            lower_bound: 5 * 100 + 150 + 4
+        }
+    );
+    assert_eq!(report.cells[2], CellBound::Infeasible);
+    let expected = CellCounts {
+        cells: 3,
+        infeasible: 1,
+        excluded: 0,
+        pruned: 1,
+        programmed: 1,
+    };
+    assert_eq!(report.counts, expected);
+    assert_eq!(bound_cells(&instance).unwrap()[1..], report.cells[1..]);
+}
+
+#[test]
+fn shortages_come_with_stage_and_amount() {
+    let mut small = cell(&[0, 0, 0]);
+    small.capacity = 10;
+    // One, two and three layers, all recomputed: 1 + 6 + 1, 2 + 8 + 1 and 3 + 6 + 1.
+    let expected = Shortage::Memory {
+        stage: 1,
+        amount: 1,
+    };
+    assert_eq!(shortage(&small, 6), Some(expected));
+    small.capacity = 11;
+    assert_eq!(shortage(&small, 6), None);
+    small.stages[1].upper_layers = 0;
+    assert_eq!(shortage(&small, 6), Some(Shortage::Layers));
+}
+
+#[test]
+fn nothing_fits() {
+    let mut small = cell(&[0, 0, 0]);
+    small.capacity = 10;
+    let report = solve(&data(6, vec![small]));
+    assert!(matches!(report.outcome, Outcome::Infeasible { .. }));
+    assert!(matches!(
+        solve(&data(6, Vec::new())).outcome,
+        Outcome::Infeasible { .. }
+    ));
+}
+
+#[test]
+fn no_time_leaves_the_best_known_plan_and_an_honest_bound() {
+    let instance = data(14, vec![cell(&[7, 0, 0, 9]), cell(&[8, 0, 0, 8])]);
+    let options = SolverOptions {
+        time_limit: Some(Duration::ZERO),
+        ..SolverOptions::default()
+    };
+    let best = solve(&instance).outcome.solution().unwrap().objective;
+    let report = super::solve(&instance, &options).unwrap();
+    let Outcome::Feasible {
+        solution,
+        bound,
+        gap,
+        ..
+    } = report.outcome
+    else {
+        panic!("{:?}", report.outcome);
+    };
+    assert!(bound <= best as f64 && best <= solution.objective);
+    assert!((solution.objective as f64 - bound - gap).abs() < 1e-9);
+}
+
+#[test]
+fn the_program_as_text() {
+    let mut tight = cell(&[7, 0, 9]);
+    tight.capacity = 50;
+    let mut other = cell(&[12, 9]);
+    other.modes.clear();
+    other.weights.slowest = 2;
+    let mut instance = data(6, vec![tight, other]);
+    let ends = [(StageIndex::FromFirst(0), 1), (StageIndex::FromLast(0), -1)];
+    instance.side_rows = vec![row("heavy_start", &ends, Sense::AtLeast, 2)];
+    insta::with_settings!({ snapshot_path => "../../../../snapshots", prepend_module_to_snapshot => false }, {
+        insta::assert_snapshot!("formulations__staged.lp", build(&instance).unwrap().to_string());
+    });
+}
+
+#[test]
+fn data_that_cannot_be_used_is_refused() {
+    let check = |change: fn(&mut Data), text: &str| {
+        let mut instance = data(6, vec![cell(&[0, 0, 0])]);
+        instance.side_rows = vec![row("ends", &[], Sense::AtMost, 1)];
+        change(&mut instance);
+        let error = super::solve(&instance, &SolverOptions::default()).unwrap_err();
+        assert_eq!(error.to_string(), text);
+    };
+    check(
+        |data| data.cells[0].stages.clear(),
+        "`cell 0` cannot be used: no stage",
+    );
+    check(
+        |data| data.cells[0].layer.time = -1,
+        "`cell 0` cannot be used: a weight, a cost of a layer or the number of layers is negative",
+    );
+    check(
+        |data| data.cells[0].capacity = i64::MAX,
+        "`cell 0` cannot be used: numbers too large; take coarser units",
+    );
+    check(
+        |data| data.cells[0].recompute = RecomputeRule::AllLayers { mode: 1 },
+        "`cell 0` cannot be used: its recompute rule names a mode that it does not have",
+    );
+    check(
+        |data| data.side_rows[0].cells = vec![1, 2],
+        "`ends` cannot be used: not one coefficient for each cell",
+    );
+    check(
+        |data| (data.side_rows[0].recomputed, data.side_rows[0].sense) = (1, Sense::AtLeast),
+        "`ends` cannot be used: a row on recomputed layers can only limit them from above, and only where \
+         a cell has one recompute mode",
+    );
+}

@@ -169,3 +169,79 @@ pub(super) fn data_with_rows(size: Size) -> impl Strategy<Value = Data> {
         })
     })
 }
+
+/// Numbers as large as they come, too many plans to enumerate.
+pub(super) fn large_data() -> impl Strategy<Value = Data> {
+    let size = (8_i64..40, 2_usize..9);
+    let costs = (
+        20_000_i64..60_000,
+        1_000_i64..5_000,
+        50_i64..900,
+        300_i64..900,
+    );
+    let modes = prop::collection::vec((2_000_i64..20_000, 10_i64..400, 0_i64..900), 0..3);
+    let weights = (0_i64..2_000, 1_i64..4, 0_i64..3);
+    let ends = (0_i64..90_000, 0_i64..90_000, 0_i64..4_000);
+    (
+        size,
+        costs,
+        modes,
+        weights,
+        ends,
+        1_i64..5,
+        prop::collection::vec(1_i64..1_000, 3),
+    )
+        .prop_map(
+            |((layers, stages), costs, modes, weights, ends, squeeze, shift)| {
+                let cells = shift.iter().map(|shift| {
+                    let count = stages as i64;
+                    let stage = |index: i64| Stage {
+                        extra_time: 900
+                            + if index == 0 { ends.0 } else { 0 }
+                            + if index == count - 1 {
+                                ends.1 + shift
+                            } else {
+                                0
+                            },
+                        extra_delta: if index == 0 { ends.2 } else { 0 },
+                        fixed_memory: 2_000,
+                        in_flight: count - index,
+                        lower_layers: 1,
+                        upper_layers: layers,
+                    };
+                    let even = layers / count + 1;
+                    Cell {
+                        stages: (0..count).map(stage).collect(),
+                        weights: Weights {
+                            slowest: weights.0,
+                            total: weights.1,
+                            delta: weights.2,
+                        },
+                        constant: 0,
+                        layer: Layer {
+                            time: costs.0 + shift,
+                            delta: costs.1 - shift,
+                            memory: costs.2,
+                            activation: costs.3,
+                        },
+                        modes: (modes.iter())
+                            .map(|mode| RecomputeMode {
+                                extra_time: mode.0,
+                                activation: mode.1,
+                                workspace: mode.2,
+                            })
+                            .collect(),
+                        recompute: RecomputeRule::Free,
+                        partition: Partition::Free,
+                        capacity: 2_000 + even * (costs.2 + costs.3 * (1 + count * squeeze / 5)),
+                        rank: 0,
+                    }
+                });
+                Data {
+                    layers,
+                    cells: cells.collect(),
+                    side_rows: Vec::new(),
+                }
+            },
+        )
+}

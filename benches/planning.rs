@@ -1,0 +1,195 @@
+//! Speed of the cost model, the bounds and the solver, each against another way of doing the same.
+
+use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use formulations::staged::{bounds, cell_optimum, near_even};
+use parlayout::cost_model::{self, CellCosts};
+use parlayout::instance::{self, Flag, Instance, Overrides};
+use parlayout::layout::Layout;
+use parlayout::plan::Formulation;
+use parlayout::planner::cost_table::CostTable;
+use parlayout::planner::{self, PlanOptions, Pruning, candidates, staged, staged_cells};
+use rayon::prelude::*;
+
+/// A job from the catalog, every axis open.
+fn job(model: &str, cluster: &str, gpus: u32, sequence: u32, batch: u32) -> Instance {
+    let mut overrides = Overrides::none();
+    overrides.flag(Flag::Model, model);
+    overrides.flag(Flag::Cluster, cluster);
+    overrides.flag(Flag::Gpus, &gpus.to_string());
+    overrides.flag(Flag::SequenceLength, &sequence.to_string());
+    overrides.flag(Flag::GlobalBatch, &batch.to_string());
+    instance::from_flags(&overrides).expect("the catalog's presets are valid")
+}
+
+/// The largest space: 1T parameters on 16,384 GPUs, all axes and all kernels.
+fn largest() -> Instance {
+    let mut overrides = Overrides::none();
+    for (flag, value) in [
+        (Flag::Model, "megatron-1t"),
+        (Flag::Cluster, "dgx-h100-80gb"),
+        (Flag::Gpus, "16384"),
+        (Flag::SequenceLength, "8192"),
+        (Flag::GlobalBatch, "12288"),
+    ] {
+        overrides.flag(flag, value);
+    }
+    for assignment in [
+        "search.rmsnorm_kernel=[false, true]",
+        "search.attention_kernel=[\"torch\", \"megatron-fused\", \"flash-attention-2\"]",
+    ] {
+        overrides.set(assignment);
+    }
+    instance::from_flags(&overrides).expect("the catalog's presets are valid")
+}
+
+fn evaluations(criterion: &mut Criterion) {
+    let instance = job("llama-13b", "dgx-a100-80gb", 64, 2048, 2048);
+    let layouts: Vec<Layout> = candidates::list(&instance)
+        .entries
+        .iter()
+        .filter(|(_, broken)| broken.is_empty())
+        .filter_map(|(candidate, _)| candidates::layout(&instance, candidate))
+        .collect();
+    let mut group = criterion.benchmark_group("cost_model");
+    group.throughput(Throughput::Elements(layouts.len() as u64));
+    group.bench_function("evaluate_13b_64gpu", |bencher| {
+        bencher.iter(|| {
+            let mfus = layouts.iter().map(|layout| {
+                let costs = CellCosts::new(&instance.job, &layout.cell);
+                cost_model::evaluate(&instance.job, &costs, &layout.stages)
+                    .mfu
+                    .value()
+            });
+            mfus.fold(0.0, f64::max)
+        });
+    });
+    group.finish();
+}
+
+fn bounding(criterion: &mut Criterion) {
+    let instance = largest();
+    let table = CostTable::new(&instance);
+    let layers = i64::from(instance.job.transformer.layers);
+    let cells: Vec<_> = staged_cells::choices(&table)
+        .iter()
+        .map(|choice| staged_cells::relaxed(&table, choice).cell)
+        .collect();
+    let mut group = criterion.benchmark_group("bounds_of_the_largest_space");
+    group.sample_size(10);
+    group.throughput(Throughput::Elements(cells.len() as u64));
+    group.bench_function("both_bounds_of_every_cell", |bencher| {
+        bencher.iter(|| {
+            let bounds = cells.iter().map(|cell| {
+                bounds::balance_bound(cell, layers)
+                    .max(bounds::bottleneck_bound(cell, layers).unwrap_or(0))
+            });
+            bounds.max()
+        });
+    });
+    group.bench_function("near_even_evaluation_of_every_cell", |bencher| {
+        bencher.iter(|| {
+            cells
+                .iter()
+                .filter_map(|cell| near_even(cell, layers))
+                .min()
+        });
+    });
+    group.bench_function("screen", |bencher| {
+        bencher.iter(|| staged::screen(&table, 4, Pruning::ByBounds).choices.len());
+    });
+    group.finish();
+}
+
+fn solving(criterion: &mut Criterion) {
+    let cases = [
+        ("llama-2-7b", "dgx-a100-80gb", 64, 4096, 1024),
+        ("llama-13b", "dgx-a100-80gb", 64, 2048, 2048),
+        ("llama-65b", "dgx-a100-80gb", 128, 2048, 2048),
+        ("gpt-3-175b", "dgx-h100-80gb", 1024, 2048, 1536),
+        ("llama-3.1-405b", "dgx-h100-80gb", 8192, 8192, 2048),
+        ("megatron-1t", "dgx-h100-80gb", 16384, 8192, 12288),
+    ];
+    let mut group = criterion.benchmark_group("solve_staged");
+    group.sample_size(10);
+    for (model, cluster, gpus, sequence, batch) in cases {
+        let instance = job(model, cluster, gpus, sequence, batch);
+        group.bench_function(format!("{model}_{gpus}gpu"), |bencher| {
+            bencher.iter(|| planner::plan(&instance, &PlanOptions::default()).expect("an answer"));
+        });
+    }
+    let instance = largest();
+    group.bench_function("largest_space", |bencher| {
+        bencher.iter(|| planner::plan(&instance, &PlanOptions::default()).expect("an answer"));
+    });
+    group.finish();
+}
+
+/// The same answer by exhaustive search: the exact dynamic program for every combination that a
+/// first bound leaves open.
+fn exhaustive(criterion: &mut Criterion) {
+    let instance = job("llama-65b", "dgx-a100-80gb", 128, 2048, 2048);
+    let layers = i64::from(instance.job.transformer.layers);
+    let mut group = criterion.benchmark_group("solve_against_exhaustive_search");
+    group.sample_size(10);
+    group.bench_function("staged", |bencher| {
+        bencher.iter(|| planner::plan(&instance, &PlanOptions::default()).expect("an answer"));
+    });
+    group.bench_function("exhaustive", |bencher| {
+        bencher.iter(|| {
+            let table = CostTable::new(&instance);
+            let cells: Vec<_> = staged_cells::choices(&table)
+                .iter()
+                .flat_map(|choice| staged_cells::variants(&table, choice))
+                .map(|variant| variant.cell)
+                .collect();
+            let mut order: Vec<usize> = (0..cells.len()).collect();
+            order.sort_by_key(|&index| bounds::balance_bound(&cells[index], layers));
+            let mut best = i64::MAX;
+            for index in order {
+                if bounds::balance_bound(&cells[index], layers) > best {
+                    break;
+                }
+                if let Some(plan) = cell_optimum(&cells[index], index, layers) {
+                    best = best.min(plan.objective);
+                }
+            }
+            best
+        });
+    });
+    group.bench_function("layout_choice", |bencher| {
+        let options = PlanOptions {
+            formulation: Formulation::LayoutChoice,
+            ..PlanOptions::default()
+        };
+        bencher.iter(|| planner::plan(&instance, &options).expect("an answer"));
+    });
+    group.finish();
+}
+
+fn batches(criterion: &mut Criterion) {
+    let jobs: Vec<Instance> = (0..32)
+        .map(|index| job("llama-13b", "dgx-a100-80gb", 64, 2048, 256 * (index + 1)))
+        .collect();
+    let mut group = criterion.benchmark_group("batch_of_32");
+    group.sample_size(10);
+    group.throughput(Throughput::Elements(jobs.len() as u64));
+    let solve = |instance: &Instance| {
+        planner::plan(instance, &PlanOptions::default())
+            .expect("an answer")
+            .status()
+    };
+    group.bench_function("one_core", |bencher| {
+        bencher.iter_batched(
+            || &jobs,
+            |jobs| jobs.iter().map(solve).collect::<Vec<_>>(),
+            BatchSize::PerIteration,
+        );
+    });
+    group.bench_function("all_cores", |bencher| {
+        bencher.iter(|| jobs.par_iter().map(solve).collect::<Vec<_>>());
+    });
+    group.finish();
+}
+
+criterion_group!(benches, evaluations, bounding, solving, exhaustive, batches);
+criterion_main!(benches);

@@ -1,0 +1,65 @@
+//! A lower bound of the extra time that recomputation takes in a cell.
+
+use super::bounds::Scratch;
+use super::data::{Cell, RecomputeRule};
+use super::recompute::least_extra_time;
+
+/// Least extra time over all distributions, layers and recomputed layers in fractions, rounded down.
+pub(super) fn least_total_extra(cell: &Cell, layers: i64, scratch: &mut Scratch) -> i64 {
+    match cell.recompute {
+        RecomputeRule::None => 0,
+        RecomputeRule::AllLayers { mode } => layers * cell.modes[mode].extra_time,
+        RecomputeRule::Uniform { .. } => {
+            let most: i64 = scratch.upper.iter().sum();
+            let stages = cell.stages.iter().zip(&scratch.upper);
+            let forced = stages.map(|(stage, upper)| {
+                let least = stage.lower_layers.max(layers - (most - upper));
+                least_extra_time(cell, stage, least)
+            });
+            forced.sum()
+        }
+        RecomputeRule::Free => fractional_extra(cell, layers, scratch),
+    }
+}
+
+/// `min sum_s rho_s (n_s - n0_s)+` over `sum_s n_s = L`, where stage `s` holds `n0_s` layers without
+/// recomputing and every further one costs at least `rho_s`.
+fn fractional_extra(cell: &Cell, layers: i64, scratch: &mut Scratch) -> i64 {
+    let mut left = layers as f64;
+    scratch.rates.clear();
+    for (stage, &upper) in cell.stages.iter().zip(&scratch.upper) {
+        let kept = (cell.layer.memory + stage.in_flight * cell.layer.activation) as f64;
+        let room = (cell.capacity - stage.fixed_memory) as f64;
+        let free = if kept > 0.0 {
+            (room / kept).min(upper as f64)
+        } else {
+            upper as f64
+        };
+        left -= free;
+        let rates = cell.modes.iter().filter_map(|mode| {
+            let gain = stage.in_flight * (cell.layer.activation - mode.activation);
+            (gain > 0).then(|| mode.extra_time as f64 / gain as f64 * kept)
+        });
+        scratch
+            .rates
+            .push((rates.fold(f64::INFINITY, f64::min), upper as f64 - free));
+    }
+    if left <= 0.0 {
+        return 0;
+    }
+    scratch.rates.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    let mut extra = 0.0;
+    for &(rate, width) in &scratch.rates {
+        let taken = left.min(width);
+        if taken > 0.0 {
+            extra += taken * rate;
+            left -= taken;
+        }
+    }
+    // Far more than the error of the doubles, far less than matters.
+    if extra.is_finite() {
+        ((extra * (1.0 - 1e-9)).floor() as i64 - 1).max(0)
+    } else {
+        0
+    }
+}

@@ -1,0 +1,152 @@
+//! Side rows outside the program: what they say of a plan, and of a cell before it has one.
+//!
+//! A row that touches at most one stage (`g_c + h n_s <= right`) is a bound on that stage's layers in every
+//! cell, so it is moved there and the bounds and the dynamic program take it into account. A row that
+//! couples stages, or counts recomputed layers, is left to the program.
+
+use std::borrow::Cow;
+
+use super::data::{Cell, Data, SideRow};
+use super::plan::Plan;
+use crate::model::Sense;
+
+/// Data whose simple rows have become bounds of stages.
+#[derive(Debug)]
+pub(super) struct Prepared<'a> {
+    pub(super) data: Cow<'a, Data>,
+    /// The last row that changed a bound of each cell; empty without rows.
+    tightened_by: Vec<Option<usize>>,
+    /// Whether some row is left to the program.
+    pub(super) coupled: bool,
+}
+
+impl Prepared<'_> {
+    /// The row that changed a bound of a cell.
+    pub(super) fn tightened_by(&self, cell: usize) -> Option<usize> {
+        self.tightened_by.get(cell).copied().flatten()
+    }
+}
+
+/// Moves simple rows into the bounds of the stages.
+pub(super) fn prepare(data: &Data) -> Prepared<'_> {
+    let simple = |row: &&SideRow| row.layers.len() == 1 && row.recomputed == 0;
+    if !data.side_rows.iter().any(|row| simple(&row)) {
+        return Prepared {
+            data: Cow::Borrowed(data),
+            tightened_by: Vec::new(),
+            coupled: data.side_rows.iter().any(couples),
+        };
+    }
+    let mut tight = data.clone();
+    let mut tightened_by = vec![None; data.cells.len()];
+    for (index, row) in data
+        .side_rows
+        .iter()
+        .enumerate()
+        .filter(|(_, row)| simple(row))
+    {
+        for (cell_index, cell) in tight.cells.iter_mut().enumerate() {
+            if row.scope.contains(cell_index) && tighten(row, cell_index, cell) {
+                tightened_by[cell_index] = Some(index);
+            }
+        }
+    }
+    Prepared {
+        coupled: data.side_rows.iter().any(couples),
+        data: Cow::Owned(tight),
+        tightened_by,
+    }
+}
+
+fn couples(row: &SideRow) -> bool {
+    row.layers.len() > 1 || row.recomputed != 0
+}
+
+/// Whether a row with one term changed the bounds of its stage.
+fn tighten(row: &SideRow, index: usize, cell: &mut Cell) -> bool {
+    let count = cell.stages.len();
+    let Some(term) = row.layers.first() else {
+        return false;
+    };
+    let Some(stage) = term.stage.of(count).filter(|_| term.coefficient != 0) else {
+        return false;
+    };
+    let stage = &mut cell.stages[stage];
+    let room = row.right - row.cells.get(index).copied().unwrap_or(0);
+    let (down, up) = (
+        room.div_euclid(term.coefficient),
+        -(-room).div_euclid(term.coefficient),
+    );
+    // For a negative coefficient the Euclidean quotient rounds up, and the sense turns around.
+    let (most, fewest) = if term.coefficient > 0 {
+        (down, up)
+    } else {
+        (up, down)
+    };
+    let (above, below) = match (row.sense, term.coefficient > 0) {
+        (Sense::Equal, _) => (true, true),
+        (Sense::AtMost, true) | (Sense::AtLeast, false) => (true, false),
+        (Sense::AtMost, false) | (Sense::AtLeast, true) => (false, true),
+    };
+    let before = (stage.lower_layers, stage.upper_layers);
+    if above {
+        stage.upper_layers = stage.upper_layers.min(most);
+    }
+    if below {
+        stage.lower_layers = stage.lower_layers.max(fewest);
+    }
+    before != (stage.lower_layers, stage.upper_layers)
+}
+
+/// Left side minus right side of a row where the sense forbids the difference, else zero.
+pub(super) fn excess(row: &SideRow, cell: usize, layers: &[i64], recomputed: i64) -> i64 {
+    if !row.scope.contains(cell) {
+        return 0;
+    }
+    let terms = row.layers.iter().filter_map(|term| {
+        let stage = term.stage.of(layers.len())?;
+        Some(term.coefficient * layers[stage])
+    });
+    let own = row.cells.get(cell).copied().unwrap_or(0);
+    let difference = own + terms.sum::<i64>() + row.recomputed * recomputed - row.right;
+    let holds = match row.sense {
+        Sense::AtMost => difference <= 0,
+        Sense::Equal => difference == 0,
+        Sense::AtLeast => difference >= 0,
+    };
+    if holds { 0 } else { difference }
+}
+
+/// Whether a plan satisfies every side row.
+pub(super) fn keeps_side_rows(data: &Data, plan: &Plan) -> bool {
+    let recomputed = plan.recomputed.iter().flatten().sum();
+    let keeps = |row| excess(row, plan.cell, &plan.layers, recomputed) == 0;
+    data.side_rows.iter().all(keeps)
+}
+
+/// Whether a row cannot hold for a cell, by the least and the most that its left side can be.
+pub(super) fn excludes(row: &SideRow, index: usize, cell: &Cell, layers: i64) -> bool {
+    if !row.scope.contains(index) {
+        return false;
+    }
+    let own = row.cells.get(index).copied().unwrap_or(0);
+    let (mut least, mut most) = (own, own);
+    for term in &row.layers {
+        let Some(stage) = term.stage.of(cell.stages.len()) else {
+            continue;
+        };
+        let stage = &cell.stages[stage];
+        let ends = [stage.lower_layers, stage.upper_layers.min(layers)];
+        let ends = ends.map(|end| end * term.coefficient);
+        least += ends[0].min(ends[1]);
+        most += ends[0].max(ends[1]);
+    }
+    let recomputed = row.recomputed * layers;
+    least += recomputed.min(0);
+    most += recomputed.max(0);
+    match row.sense {
+        Sense::AtMost => least > row.right,
+        Sense::Equal => least > row.right || most < row.right,
+        Sense::AtLeast => most < row.right,
+    }
+}

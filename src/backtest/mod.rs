@@ -1,0 +1,129 @@
+//! Scores the cost model and the solver's choice against measured runs.
+//!
+//! Runs that trained or ran out of memory are compared with what the cost model says of them: by
+//! group (a sweep: one network, cluster, sequence length and batch), by source and in total. The
+//! figures are described in `docs/backtest.md`.
+
+mod case;
+mod draws;
+pub mod findings;
+mod leave_one_out;
+mod pick;
+pub mod random;
+mod reliability;
+mod scores;
+mod settings;
+pub mod statistics;
+
+pub use case::{Case, Skipped, cases};
+pub use draws::{DrawError, DrawOptions, HeldOut, Transfer, transfers};
+pub use leave_one_out::leave_one_out;
+pub use pick::{Contender, Pick, PickEnd, contenders, pick};
+pub use reliability::{Reliability, ReliabilityBin};
+pub use scores::{Errors, Picks, Scores, Verdicts};
+pub use settings::{Belief, Setting, settings};
+
+use crate::planner::PlanError;
+
+use scores::Group;
+
+/// A part of the runs with its scores.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scope {
+    /// Where the runs come from.
+    pub source: String,
+    /// Name of the group; empty where the scope is a whole source.
+    pub group: String,
+    /// Its scores.
+    pub scores: Scores,
+}
+
+/// What a backtest found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Backtest {
+    /// Accepted risks of running out of memory at which layouts were picked.
+    pub risks: Vec<f64>,
+    /// Scores of every group, in the order of the files.
+    pub groups: Vec<Scope>,
+    /// Scores of every source, in the order of the files.
+    pub sources: Vec<Scope>,
+    /// Scores of all runs together.
+    pub total: Scores,
+    /// Reliability of the said risks by source (sources with runs out of memory), then of all.
+    pub reliability: Vec<(String, Reliability)>,
+}
+
+/// Scores the cases, picking layouts at each of the accepted risks of running out of memory.
+///
+/// # Errors
+///
+/// When the solver fails.
+pub fn score(cases: &[Case], risks: &[f64]) -> Result<Backtest, PlanError> {
+    let named = by_name(cases, |case| (&case.run.source, &case.group));
+    let members: Vec<Vec<&Case>> = named.iter().map(|(_, cases)| cases.clone()).collect();
+    let picks = risks
+        .iter()
+        .map(|&risk| pick::picks(&members, risk))
+        .collect::<Result<Vec<_>, _>>()?;
+    let groups: Vec<Group> = members
+        .into_iter()
+        .enumerate()
+        .map(|(index, cases)| Group {
+            cases,
+            picks: picks.iter().map(|at_risk| at_risk[index]).collect(),
+        })
+        .collect();
+    let scope = |source: &str, group: &str, parts: &[&Group]| Scope {
+        source: source.to_owned(),
+        group: group.to_owned(),
+        scores: Scores::of(parts, risks),
+    };
+    let sources = by_name(&groups, |group| &group.cases[0].run.source);
+    let all: Vec<&Group> = groups.iter().collect();
+    Ok(Backtest {
+        risks: risks.to_vec(),
+        groups: named
+            .iter()
+            .zip(&groups)
+            .map(|(((source, group), _), part)| scope(source, group, &[part]))
+            .collect(),
+        sources: sources
+            .iter()
+            .map(|(source, parts)| scope(source, "", parts))
+            .collect(),
+        total: Scores::of(&all, risks),
+        reliability: reliability(cases),
+    })
+}
+
+/// Tables of the sources that have runs out of memory, then of all runs.
+fn reliability(cases: &[Case]) -> Vec<(String, Reliability)> {
+    let sources = by_name(cases, |case| &case.run.source);
+    let mut tables: Vec<(String, Reliability)> = sources
+        .iter()
+        .filter(|(_, cases)| cases.iter().any(|case| case.ran_out_of_memory()))
+        .map(|(source, cases)| ((*source).clone(), Reliability::of(cases)))
+        .collect();
+    if tables.len() > 1 {
+        let all: Vec<&Case> = cases.iter().collect();
+        tables.push(("all".to_owned(), Reliability::of(&all)));
+    }
+    tables
+}
+
+/// The items that share a name, in order of first appearance.
+fn by_name<'a, T, Name: PartialEq + Copy>(
+    items: &'a [T],
+    name: impl Fn(&'a T) -> Name,
+) -> Vec<(Name, Vec<&'a T>)> {
+    let mut found: Vec<(Name, Vec<&T>)> = Vec::new();
+    for item in items {
+        let name = name(item);
+        // Runs of one group mostly stand together.
+        match found.iter_mut().rfind(|(known, _)| *known == name) {
+            Some((_, members)) => members.push(item),
+            None => found.push((name, vec![item])),
+        }
+    }
+    found
+}

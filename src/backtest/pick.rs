@@ -1,0 +1,183 @@
+//! The pick: how good the layout is that the solver chooses among the measured ones of a group.
+
+use rayon::prelude::*;
+
+use crate::layout::{AttentionKernel, Checkpointing, RmsNormKernel};
+use crate::planner::PlanError;
+use crate::planner::given_layouts::{self, GivenLayout};
+
+use super::case::Case;
+use super::statistics::mean;
+
+/// Best layouts that the solver is asked for.
+pub(super) const TOP: usize = 3;
+
+/// A distinct layout of a group that was tried.
+#[derive(Debug, Clone, Copy)]
+pub struct Contender<'a> {
+    /// The first run of that layout.
+    pub case: &'a Case<'a>,
+    /// Mean measured utilisation of its runs; those that ran out of memory count as 0.
+    pub measured: f64,
+}
+
+/// The layouts of one group that have an outcome: a representative speed or a lack of memory.
+/// In the order of the file.
+#[must_use]
+pub fn contenders<'a>(group: &[&'a Case<'a>]) -> Vec<Contender<'a>> {
+    let mut found: Vec<(Contender, f64)> = Vec::new();
+    for &case in group {
+        let value = if case.ran_out_of_memory() {
+            0.0
+        } else if let Some(mfu) = case.timed() {
+            mfu
+        } else {
+            continue;
+        };
+        let number = case.layout_number;
+        match found
+            .iter_mut()
+            .find(|(known, _)| known.case.layout_number == number)
+        {
+            Some((known, count)) => {
+                known.measured = (known.measured * *count + value) / (*count + 1.0);
+                *count += 1.0;
+            }
+            None => found.push((
+                Contender {
+                    case,
+                    measured: value,
+                },
+                1.0,
+            )),
+        }
+    }
+    found.into_iter().map(|(contender, _)| contender).collect()
+}
+
+/// What several ways of choosing make of one group: measured utilisation of the choice over the
+/// best measured one. 0 where the choice ran out of memory, or where nothing is said to fit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Pick {
+    /// The solver's choice.
+    pub solver: f64,
+    /// The best of the solver's best.
+    pub top_three: f64,
+    /// The rule of thumb: no checkpointing, best kernels, least micro-batch, least `tp pp`, least
+    /// `tp`, among the layouts said to fit; the mean over those that it does not tell apart.
+    pub rule_of_thumb: f64,
+    /// Any layout said to fit: the expected value.
+    pub random: f64,
+    /// What became of the solver's choice.
+    pub end: PickEnd,
+}
+
+/// What became of the solver's choice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PickEnd {
+    /// It trained.
+    Trained,
+    /// It ran out of memory.
+    RanOutOfMemory,
+    /// There was none: no layout is said to fit.
+    NothingFits,
+}
+
+/// Picks among the contenders of one group at the accepted risk of running out of memory; `None`
+/// with fewer than two, or where none trained. The solver is asked for its `top` best.
+///
+/// # Errors
+///
+/// When the solver fails.
+pub fn pick(
+    contenders: &[Contender],
+    max_oom_risk: f64,
+    top: usize,
+) -> Result<Option<Pick>, PlanError> {
+    let best = best_measured(contenders);
+    if contenders.len() < 2 || best <= 0.0 {
+        return Ok(None);
+    }
+    let layouts: Vec<GivenLayout> = contenders.iter().map(given).collect();
+    let program = given_layouts::data(&layouts, max_oom_risk);
+    let chosen = given_layouts::best(program, top)?;
+    Ok(Some(judge(contenders, &chosen, best, max_oom_risk)))
+}
+
+/// Picks in every group, in parallel.
+///
+/// # Errors
+///
+/// When the solver fails.
+pub(super) fn picks(
+    groups: &[Vec<&Case>],
+    max_oom_risk: f64,
+) -> Result<Vec<Option<Pick>>, PlanError> {
+    groups
+        .par_iter()
+        .map(|group| pick(&contenders(group), max_oom_risk, TOP))
+        .collect()
+}
+
+fn best_measured(contenders: &[Contender]) -> f64 {
+    contenders
+        .iter()
+        .fold(0.0, |best: f64, it| best.max(it.measured))
+}
+
+fn given<'a>(contender: &Contender<'a>) -> GivenLayout<'a> {
+    let modelled = &contender.case.modelled;
+    GivenLayout {
+        job: &modelled.job,
+        layout: &modelled.layout,
+        vocabulary: modelled.vocabulary,
+        step_time: modelled.prediction.step_time,
+    }
+}
+
+fn judge(contenders: &[Contender], chosen: &[usize], best: f64, max_oom_risk: f64) -> Pick {
+    let share = |index: &usize| contenders[*index].measured / best;
+    let fitting: Vec<&Contender> = contenders
+        .iter()
+        .filter(|it| it.case.oom_probability() <= max_oom_risk)
+        .collect();
+    let mean_share = |some: &[&Contender]| {
+        let shares: Vec<f64> = some.iter().map(|it| it.measured / best).collect();
+        mean(&shares).unwrap_or(0.0)
+    };
+    Pick {
+        solver: chosen.first().map_or(0.0, share),
+        top_three: chosen.iter().map(share).fold(0.0, f64::max),
+        rule_of_thumb: mean_share(&by_rule_of_thumb(&fitting)),
+        random: mean_share(&fitting),
+        end: match chosen.first() {
+            None => PickEnd::NothingFits,
+            Some(&index) if contenders[index].measured <= 0.0 => PickEnd::RanOutOfMemory,
+            Some(_) => PickEnd::Trained,
+        },
+    }
+}
+
+/// The layouts that the rule of thumb puts first.
+fn by_rule_of_thumb<'a>(fitting: &[&'a Contender<'a>]) -> Vec<&'a Contender<'a>> {
+    let first = fitting.iter().map(|it| thumb_key(it)).min();
+    let firsts = fitting
+        .iter()
+        .filter(|it| Some(thumb_key(it)) == first)
+        .copied();
+    firsts.collect()
+}
+
+/// Smaller is preferred.
+fn thumb_key(contender: &Contender) -> (bool, bool, bool, u32, u32, u32) {
+    let layout = &contender.case.modelled.layout;
+    let cell = &layout.cell;
+    (
+        layout.checkpointing() != Checkpointing::None,
+        cell.rmsnorm_kernel != RmsNormKernel::Fused,
+        cell.attention_kernel != AttentionKernel::Flash2,
+        cell.micro_batch,
+        cell.tensor_parallel * cell.pipeline_parallel,
+        cell.tensor_parallel,
+    )
+}

@@ -1,0 +1,104 @@
+//! Whether what is said to run out of memory with probability `p` does so in a share `p` of cases.
+
+use super::case::Case;
+use super::statistics::mean;
+
+/// Said probabilities after which the bins are named. Each prediction belongs to the nearest.
+pub(super) const BINS: [f64; 5] = [0.0, 0.05, 0.5, 0.95, 1.0];
+
+/// Said and true shares of runs out of memory.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reliability {
+    /// For what is said to be about 0, 5, 50, 95 and 100 %.
+    pub bins: [ReliabilityBin; BINS.len()],
+    /// Mean squared distance of said probability and outcome (Brier, *Monthly Weather Review* 78,
+    /// 1950); 0 is perfect, 0.25 is always saying one half.
+    pub brier: Option<f64>,
+}
+
+/// The runs whose said probability is nearest to that of this bin, among all bins.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ReliabilityBin {
+    /// Name of the bin.
+    pub nominal: f64,
+    /// Runs.
+    pub runs: usize,
+    /// Mean of what was said.
+    pub said: Option<f64>,
+    /// Share that ran out of memory.
+    pub was: Option<f64>,
+}
+
+impl Reliability {
+    /// The table of the cases.
+    #[must_use]
+    pub fn of(cases: &[&Case]) -> Self {
+        let forecasts: Vec<(f64, f64)> = cases
+            .iter()
+            .map(|case| {
+                let outcome = f64::from(u8::from(case.ran_out_of_memory()));
+                (case.oom_probability(), outcome)
+            })
+            .collect();
+        let squares: Vec<f64> = forecasts
+            .iter()
+            .map(|(said, was)| (said - was).powi(2))
+            .collect();
+        Self {
+            bins: BINS.map(|nominal| bin(nominal, &forecasts)),
+            brier: mean(&squares),
+        }
+    }
+}
+
+fn bin(nominal: f64, forecasts: &[(f64, f64)]) -> ReliabilityBin {
+    let members = forecasts
+        .iter()
+        .filter(|(said, _)| nearest(*said) == nominal);
+    let (said, was): (Vec<f64>, Vec<f64>) = members.copied().unzip();
+    ReliabilityBin {
+        nominal,
+        runs: said.len(),
+        said: mean(&said),
+        was: mean(&was),
+    }
+}
+
+/// The bin of a said probability: the nearest, of two equally near the lower.
+fn nearest(said: f64) -> f64 {
+    let distance = |bin: &f64| (said - bin).abs();
+    BINS.into_iter()
+        .reduce(|best, bin| {
+            if distance(&bin) < distance(&best) {
+                bin
+            } else {
+                best
+            }
+        })
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_probability_has_its_bin() {
+        let check = |said: f64, expected: f64| assert_eq!(nearest(said), expected, "{said}");
+        check(0.0, 0.0);
+        check(0.024, 0.0);
+        check(0.026, 0.05);
+        check(0.27, 0.05);
+        check(0.28, 0.5);
+        check(0.72, 0.5);
+        check(0.73, 0.95);
+        check(0.98, 1.0);
+    }
+
+    #[test]
+    fn a_bin_counts_what_came_true() {
+        let found = bin(0.05, &[(0.04, 0.0), (0.06, 1.0), (0.5, 1.0)]);
+        assert_eq!((found.runs, found.was), (2, Some(0.5)));
+        assert!((found.said.expect("two runs") - 0.05).abs() < 1e-12);
+    }
+}

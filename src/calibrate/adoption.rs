@@ -1,0 +1,205 @@
+//! From a fit to the figures that are written: what is taken over, what stays as shipped.
+
+use super::cross_validation::{self, Measure, Validation, Verdict};
+use super::fit::{FitOptions, Fitted, fit};
+use super::observation::Observation;
+use super::outliers::{Outlier, outliers};
+use super::parameters::Seen;
+use super::priors::Priors;
+use crate::cluster::{CalibrationKind, Cluster, MemoryError};
+use crate::framework::Framework;
+use crate::runs::Status;
+
+/// When fitted figures take the place of the shipped ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Adoption {
+    /// Where cross-validation shows that they are better.
+    Tested,
+    /// Always.
+    Always,
+}
+
+/// Evidence of a calibration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Evidence {
+    /// Runs with a step time.
+    pub timed: usize,
+    /// Runs with a peak.
+    pub peaks: usize,
+    /// Runs that ran out of memory.
+    pub out_of_memory: usize,
+}
+
+/// A calibration with all that led to it.
+#[derive(Debug, Clone)]
+pub struct Calibrated {
+    /// The runs that it rests on.
+    pub evidence: Evidence,
+    /// The fit to all runs, whether it is adopted or not.
+    pub fitted: Fitted,
+    /// The cluster to use.
+    pub cluster: Cluster,
+    /// The framework to use.
+    pub framework: Framework,
+    /// Cross-validation of step times.
+    pub time: Option<Validation>,
+    /// Whether fitted speeds were adopted; `None` without timed runs.
+    pub time_verdict: Option<Verdict>,
+    /// Cross-validation of memory.
+    pub memory: Option<Validation>,
+    /// Whether fitted memory figures were adopted; `None` without runs that tell of memory.
+    pub memory_verdict: Option<Verdict>,
+    /// Runs that the fit misses by far.
+    pub outliers: Vec<Outlier>,
+}
+
+/// Fits, cross-validates and decides what to adopt. `source` names the runs.
+#[must_use]
+pub fn calibrate(
+    observations: &[&Observation],
+    cluster: &Cluster,
+    framework: &Framework,
+    options: &FitOptions,
+    adoption: Adoption,
+    source: &str,
+) -> Calibrated {
+    let priors = Priors::shipped(cluster, framework);
+    calibrate_from(
+        &priors,
+        observations,
+        cluster,
+        framework,
+        options,
+        adoption,
+        source,
+    )
+}
+
+/// The same from other priors than the shipped ones.
+#[must_use]
+pub fn calibrate_from(
+    priors: &Priors,
+    observations: &[&Observation],
+    cluster: &Cluster,
+    framework: &Framework,
+    options: &FitOptions,
+    adoption: Adoption,
+    source: &str,
+) -> Calibrated {
+    let fitted = fit(observations, cluster, framework, priors, options);
+    let time = cross_validation::times(observations, cluster, framework, priors, options);
+    let memory = cross_validation::memory(observations, cluster, framework, priors, options);
+    let evidence = evidence(observations);
+    let sees = |seen: Seen| {
+        let mut estimates = fitted.estimates.iter();
+        estimates.any(|estimate| estimate.prior.parameter.seen == seen)
+    };
+    let mut calibrated = Calibrated {
+        evidence,
+        cluster: cluster.clone(),
+        framework: framework.clone(),
+        time_verdict: sees(Seen::InTime).then(|| {
+            time.as_ref()
+                .map_or(Verdict::Untested, Validation::time_verdict)
+        }),
+        memory_verdict: sees(Seen::InMemory).then(|| {
+            memory
+                .as_ref()
+                .map_or(Verdict::Untested, Validation::memory_verdict)
+        }),
+        outliers: outliers(observations, &fitted.cluster, &fitted.framework),
+        fitted,
+        time,
+        memory,
+    };
+    calibrated.adopt(adoption, source);
+    calibrated
+}
+
+fn evidence(observations: &[&Observation]) -> Evidence {
+    let count = |holds: &dyn Fn(&Observation) -> bool| {
+        let runs = observations.iter();
+        runs.filter(|run| holds(run)).count()
+    };
+    Evidence {
+        timed: count(&|run| run.step_time.is_some()),
+        peaks: count(&|run| run.peak.is_some()),
+        out_of_memory: count(&|run| run.status == Status::OutOfMemory),
+    }
+}
+
+impl Calibrated {
+    /// Takes over what is accepted, and states how far to trust it.
+    pub fn adopt(&mut self, adoption: Adoption, source: &str) {
+        let adopted = |verdict: Option<Verdict>| {
+            verdict
+                .is_some_and(|verdict| verdict == Verdict::Accepted || adoption == Adoption::Always)
+        };
+        let speeds = adopted(self.time_verdict);
+        let memory = adopted(self.memory_verdict);
+        for estimate in &self.fitted.estimates {
+            let parameter = estimate.prior.parameter;
+            let taken = match parameter.seen {
+                Seen::InTime => speeds,
+                Seen::InMemory => memory,
+            };
+            if taken {
+                let (cluster, framework) = (&mut self.cluster, &mut self.framework);
+                parameter.set(cluster, framework, estimate.value);
+            }
+        }
+        let calibration = &mut self.cluster.calibration;
+        if let Some(time) = &self.time {
+            // Where the shipped figures stay, their error on these runs is known now.
+            let score = if speeds { time.after } else { time.before };
+            calibration.time_error = rounded(score.mean_error);
+        }
+        if speeds {
+            calibration.kind = CalibrationKind::Measured;
+            self.cluster.discrepancy = self.fitted.cluster.discrepancy.clone();
+        }
+        if memory {
+            calibration.memory = memory_error(self.memory.as_ref(), self.evidence.peaks);
+        }
+        let base = &calibration.source;
+        calibration.source = match (speeds, memory) {
+            (true, true) => format!("speeds and memory fitted to {source}; before: {base}"),
+            (true, false) => format!("speeds fitted to {source}; before: {base}"),
+            (false, true) => format!("memory fitted to {source}; speeds: {base}"),
+            (false, false) => format!("{base}; kept after a trial against {source}"),
+        };
+    }
+}
+
+/// Error of the logarithm of a peak before any is measured.
+const USUAL_SPREAD: f64 = 0.16;
+/// Peaks that the usual spread counts as.
+const USUAL_PEAKS: f64 = 5.0;
+/// Scale of a logistic distribution over its standard deviation, `sqrt(3) / pi`.
+const LOGISTIC: f64 = 0.55;
+/// Least scale: repeats of one run differ by as much.
+const LEAST_SCALE: f64 = 0.024;
+
+/// The memory error after a fit to `n` peaks whose held-out errors spread by `e`: shift 0, scale
+/// `max(0.024, 0.55 sqrt((e^2 n + 0.16^2 5) / (n + 5)))`, a standard deviation shrunk towards what
+/// is usual without calibration.
+#[must_use]
+pub fn memory_error(validation: Option<&Validation>, peaks: usize) -> MemoryError {
+    let (peaks, spread) = match validation {
+        Some(validation) if validation.measure == Measure::Error => {
+            (peaks as f64, validation.spread)
+        }
+        _ => (0.0, 0.0),
+    };
+    let usual = USUAL_SPREAD.powi(2) * USUAL_PEAKS;
+    let variance = (spread.powi(2) * peaks + usual) / (peaks + USUAL_PEAKS);
+    MemoryError {
+        shift: 0.0,
+        scale: rounded(LEAST_SCALE.max(LOGISTIC * variance.sqrt())),
+    }
+}
+
+/// Three decimals: what is known of an error.
+fn rounded(share: f64) -> f64 {
+    (share * 1e3).round() / 1e3
+}

@@ -1,0 +1,260 @@
+//! Whether a fit predicts runs that it has not seen better than the shipped figures do.
+//!
+//! Leave one out up to five distinct runs, else five folds. Runs alike in all that the cost model
+//! knows stay together, so that none is predicted from its copy.
+
+use super::fit::{FitOptions, censored, fit};
+use super::observation::Observation;
+use super::parameters::Seen;
+use super::priors::Priors;
+use super::rank::spearman;
+use crate::cluster::Cluster;
+use crate::cost_model::flops;
+use crate::framework::Framework;
+use crate::quantity::Seconds;
+use crate::runs::Status;
+
+/// Most folds.
+const FOLDS: usize = 5;
+
+/// What a score is the mean of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Measure {
+    /// `|ln(predicted / measured)|`.
+    Error,
+    /// `sqrt(-2 ln p)`, `p` the predicted probability of what happened: fitted or not.
+    Deviance,
+}
+
+/// How well a set of runs is predicted.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Score {
+    /// Mean of the measure.
+    pub mean_error: f64,
+    /// Its median.
+    pub median_error: f64,
+    /// Spearman's rank correlation of predicted and measured MFU; `None` where it has no meaning
+    /// (memory, or fewer than two distinct values).
+    pub rank: Option<f64>,
+}
+
+/// Scores of the same runs by the shipped figures and by fits that did not see them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Validation {
+    /// What is scored.
+    pub measure: Measure,
+    /// Runs that were scored.
+    pub runs: usize,
+    /// Runs that differ in what the cost model knows.
+    pub distinct: usize,
+    /// By the shipped figures.
+    pub before: Score,
+    /// By fits to the other folds.
+    pub after: Score,
+    /// Root mean square of those.
+    pub spread: f64,
+}
+
+/// Whether a fit takes the place of the shipped figures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// It does.
+    Accepted,
+    /// Fewer than two distinct runs: nothing can be held out.
+    Untested,
+    /// Runs that it has not seen are not predicted enough better.
+    ErrorNotBetter,
+    /// It ranks runs that it has not seen worse.
+    RankingWorse,
+}
+
+/// A fit must bring the error of step times below this share of the shipped figures': ten runs
+/// cannot tell smaller gains from luck.
+const NEEDED_GAIN: f64 = 0.8;
+/// Rank correlation that a fit may lose.
+const RANK_TOLERANCE: f64 = 0.02;
+
+impl Validation {
+    /// The rule for step times: a fifth less error, and no worse ranking.
+    #[must_use]
+    pub fn time_verdict(&self) -> Verdict {
+        let rank = |score: &Score| score.rank.unwrap_or(0.0);
+        if self.after.mean_error >= NEEDED_GAIN * self.before.mean_error {
+            Verdict::ErrorNotBetter
+        } else if rank(&self.after) < rank(&self.before) - RANK_TOLERANCE {
+            Verdict::RankingWorse
+        } else {
+            Verdict::Accepted
+        }
+    }
+
+    /// The rule for memory: less error.
+    #[must_use]
+    pub fn memory_verdict(&self) -> Verdict {
+        if self.after.mean_error < self.before.mean_error {
+            Verdict::Accepted
+        } else {
+            Verdict::ErrorNotBetter
+        }
+    }
+}
+
+/// The fold of each run, and the number of distinct runs.
+fn folds(runs: &[&Observation]) -> (Vec<usize>, usize) {
+    let mut distinct: Vec<&Observation> = Vec::new();
+    let mut kinds = Vec::with_capacity(runs.len());
+    for run in runs {
+        let known = distinct.iter().position(|other| other.is_alike(run));
+        kinds.push(known.unwrap_or(distinct.len()));
+        if known.is_none() {
+            distinct.push(run);
+        }
+    }
+    let folds = kinds.iter().map(|kind| kind % FOLDS).collect();
+    (folds, distinct.len())
+}
+
+/// Figures that a fold's runs are predicted with.
+struct Figures {
+    cluster: Cluster,
+    framework: Framework,
+}
+
+/// For each run the figures of a fit to the other folds; `None` with fewer than two distinct runs.
+fn held_out(
+    runs: &[&Observation],
+    figures: &Figures,
+    priors: &Priors,
+    options: &FitOptions,
+) -> Option<(Vec<usize>, Vec<Figures>, usize)> {
+    let (folds, distinct) = folds(runs);
+    if distinct < 2 {
+        return None;
+    }
+    let fits = (0..FOLDS.min(distinct)).map(|fold| {
+        let others: Vec<&Observation> = runs
+            .iter()
+            .zip(&folds)
+            .filter(|(_, own)| **own != fold)
+            .map(|(run, _)| *run)
+            .collect();
+        let (cluster, framework) = (&figures.cluster, &figures.framework);
+        let fitted = fit(&others, cluster, framework, priors, options);
+        Figures {
+            cluster: fitted.cluster,
+            framework: fitted.framework,
+        }
+    });
+    let fits = fits.collect();
+    Some((folds, fits, distinct))
+}
+
+/// Cross-validates the step times; `None` with fewer than two distinct timed runs.
+#[must_use]
+pub fn times(
+    observations: &[&Observation],
+    cluster: &Cluster,
+    framework: &Framework,
+    priors: &Priors,
+    options: &FitOptions,
+) -> Option<Validation> {
+    let timed = observations.iter().copied();
+    let runs: Vec<&Observation> = timed.filter(|run| run.step_time.is_some()).collect();
+    let shipped = Figures {
+        cluster: cluster.clone(),
+        framework: framework.clone(),
+    };
+    let (folds, fits, distinct) = held_out(&runs, &shipped, &priors.only(Seen::InTime), options)?;
+    let scored = |figures: &dyn Fn(usize) -> usize, all: &[Figures]| {
+        let mut errors = Vec::new();
+        let mut utilisations = (Vec::new(), Vec::new());
+        for (index, run) in runs.iter().enumerate() {
+            let chosen = &all[figures(index)];
+            let job = run.job(&chosen.cluster, &chosen.framework);
+            let predicted = run.predicted_time(&job);
+            let measured = run.step_time.unwrap_or(Seconds::ZERO);
+            errors.push((predicted / measured).ln());
+            utilisations
+                .0
+                .push(flops::utilisation(&job, predicted).value());
+            utilisations
+                .1
+                .push(flops::utilisation(&job, measured).value());
+        }
+        let rank = spearman(&utilisations.0, &utilisations.1);
+        (score(&errors, rank), spread(&errors))
+    };
+    let (before, _) = scored(&|_| 0, &[shipped]);
+    let (after, spread) = scored(&|index| folds[index], &fits);
+    Some(Validation {
+        measure: Measure::Error,
+        runs: runs.len(),
+        distinct,
+        before,
+        after,
+        spread,
+    })
+}
+
+/// Cross-validates memory: the error of peaks where at least two distinct runs state one, else the
+/// deviance of which runs fit. `None` with fewer than two distinct runs.
+#[must_use]
+pub fn memory(
+    observations: &[&Observation],
+    cluster: &Cluster,
+    framework: &Framework,
+    priors: &Priors,
+    options: &FitOptions,
+) -> Option<Validation> {
+    let known = observations.iter().copied();
+    let known: Vec<&Observation> = known.filter(|run| run.status != Status::Other).collect();
+    let peaks = known.iter().copied().filter(|run| run.peak.is_some());
+    let peaks: Vec<&Observation> = peaks.collect();
+    let (runs, measure) = if folds(&peaks).1 >= 2 {
+        (peaks, Measure::Error)
+    } else {
+        (known, Measure::Deviance)
+    };
+    let shipped = Figures {
+        cluster: cluster.clone(),
+        framework: framework.clone(),
+    };
+    let priors = priors.only(Seen::InMemory);
+    let (folds, fits, distinct) = held_out(&runs, &shipped, &priors, options)?;
+    let error = |run: &Observation, figures: &Figures| {
+        let job = run.job(&figures.cluster, &figures.framework);
+        let (measured, fullest) = run.predicted_peaks(&job);
+        let capacity = cluster.accelerator.usable_memory;
+        match run.peak {
+            Some(peak) if measure == Measure::Error => (measured / peak).ln(),
+            _ => censored(run.status, fullest, capacity, cluster.calibration.memory),
+        }
+    };
+    let pairs = runs.iter().zip(&folds);
+    let after: Vec<f64> = pairs.map(|(run, &fold)| error(run, &fits[fold])).collect();
+    let before: Vec<f64> = runs.iter().map(|run| error(run, &shipped)).collect();
+    Some(Validation {
+        measure,
+        runs: runs.len(),
+        distinct,
+        before: score(&before, None),
+        after: score(&after, None),
+        spread: spread(&after),
+    })
+}
+
+fn score(errors: &[f64], rank: Option<f64>) -> Score {
+    let mut sizes: Vec<f64> = errors.iter().map(|error| error.abs()).collect();
+    sizes.sort_by(f64::total_cmp);
+    let middle = sizes.len() / 2;
+    Score {
+        mean_error: sizes.iter().sum::<f64>() / sizes.len() as f64,
+        median_error: f64::midpoint(sizes[middle], sizes[(sizes.len() - 1) / 2]),
+        rank,
+    }
+}
+
+fn spread(errors: &[f64]) -> f64 {
+    let squares: f64 = errors.iter().map(|error| error * error).sum();
+    (squares / errors.len() as f64).sqrt()
+}

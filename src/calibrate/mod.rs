@@ -1,0 +1,29 @@
+//! Calibration: fits the cost model's physical parameters to measured runs.
+//!
+//! The shipped figures are log-normal priors, so that one run moves little and twenty decide
+//! ([`fit`]); [`cross_validation`] tells whether the result predicts better than what was shipped,
+//! and [`calibrate`] takes over what does. What the formulas still miss may be learned as a
+//! [`discrepancy`].
+
+mod adoption;
+pub mod cross_validation;
+pub mod discrepancy;
+mod fit;
+mod least_squares;
+mod observation;
+mod outliers;
+mod parameters;
+mod priors;
+mod rank;
+mod rows;
+mod simulator;
+
+pub use adoption::{Adoption, Calibrated, Evidence, calibrate, calibrate_from, memory_error};
+pub use cross_validation::{Measure, Score, Validation, Verdict};
+pub use fit::{Confusion, Estimate, FitOptions, Fitted, Residuals, fit};
+pub use observation::{Observation, PeakStage};
+pub use outliers::{Miss, Outlier};
+pub use parameters::{PARAMETERS, Parameter, Seen, Unit};
+pub use priors::{Prior, Priors};
+pub use rank::spearman;
+pub use rows::{SkippedRow, observe};

@@ -1,0 +1,143 @@
+//! One measured run as a fit sees it.
+
+use crate::cluster::Cluster;
+use crate::cost_model::discrepancy::{self, DIMENSIONS};
+use crate::cost_model::{self, CellCosts};
+use crate::framework::{Framework, LoggedPeak};
+use crate::job::Job;
+use crate::layout::Checkpointing;
+use crate::quantity::{Bytes, Seconds};
+use crate::runs::{self, Run, Shape, Skip, Stated, Status};
+
+/// One measured run as a fit sees it.
+#[derive(Debug, Clone)]
+pub struct Observation {
+    /// Line in the file of runs.
+    pub line: u64,
+    /// Source and run, for people.
+    pub name: String,
+    /// Runs of one group share network, GPUs, sequence length and global batch.
+    pub group: String,
+    /// Job and layout.
+    pub shape: Shape,
+    /// Figures that the row states for itself.
+    pub stated: Stated,
+    /// Measured step time, where it is representative.
+    pub step_time: Option<Seconds>,
+    /// Measured peak memory.
+    pub peak: Option<Bytes>,
+    /// The stage whose peak was measured.
+    pub peak_stage: PeakStage,
+    /// How the run ended.
+    pub status: Status,
+}
+
+/// The pipeline stage that a measured peak is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PeakStage {
+    /// The one with the largest peak.
+    Fullest,
+    /// This one.
+    Number(u32),
+}
+
+impl Observation {
+    /// The run on `cluster` under `framework`.
+    ///
+    /// # Errors
+    ///
+    /// The reason why the row cannot be modelled.
+    pub fn new(run: &Run, cluster: &Cluster, framework: &Framework) -> Result<Self, Skip> {
+        let shape = runs::shape(run, cluster, framework)?;
+        let ran = run.status == Status::Ok;
+        let step_time = run
+            .step_time
+            .filter(|&time| ran && run.timing_usable && time > 0.0);
+        let peak = run.peak_memory.filter(|&peak| ran && peak > 0.0);
+        Ok(Self {
+            line: run.line,
+            name: format!("{} {}", run.source, run.run).trim().to_owned(),
+            group: run.group.clone(),
+            stated: Stated::of(run),
+            step_time: step_time.map(Seconds::new),
+            peak: peak.map(Bytes::from_gib),
+            peak_stage: match framework.memory.logged_peak {
+                LoggedPeak::FullestStage => PeakStage::Fullest,
+                LoggedPeak::FirstStage => PeakStage::Number(0),
+            },
+            status: run.status,
+            shape,
+        })
+    }
+
+    /// The job of the run with the figures of this cluster and framework.
+    #[must_use]
+    pub fn job(&self, cluster: &Cluster, framework: &Framework) -> Job {
+        let own = &self.shape.job.cluster;
+        let mut job = Job {
+            cluster: Cluster {
+                gpus: own.gpus,
+                gpus_per_node: own.gpus_per_node,
+                ..cluster.clone()
+            },
+            framework: framework.clone(),
+            ..self.shape.job.clone()
+        };
+        self.stated.apply(&mut job.cluster, &mut job.framework);
+        job
+    }
+
+    /// The coefficients of the run's cell.
+    #[must_use]
+    pub fn costs(&self, job: &Job) -> CellCosts {
+        CellCosts::exact(job, &self.shape.layout.cell).with_vocabulary(self.shape.vocabulary)
+    }
+
+    /// Predicted step time.
+    #[must_use]
+    pub fn predicted_time(&self, job: &Job) -> Seconds {
+        cost_model::duration(&self.costs(job), &self.shape.layout.stages)
+    }
+
+    /// Predicted peak of the stage that was measured, and of the fullest.
+    #[must_use]
+    pub fn predicted_peaks(&self, job: &Job) -> (Bytes, Bytes) {
+        let costs = self.costs(job);
+        let stages = &self.shape.layout.stages;
+        let peak = |index: u32, stage| cost_model::stage_peak(&costs, index, stage);
+        let peaks = (0..).zip(stages).map(|(index, stage)| peak(index, stage));
+        let fullest = peaks.fold(Bytes::ZERO, Bytes::max);
+        let measured = match self.peak_stage {
+            PeakStage::Fullest => fullest,
+            PeakStage::Number(index) => stages
+                .get(index as usize)
+                .map_or(fullest, |stage| peak(index, stage)),
+        };
+        (measured, fullest)
+    }
+
+    /// Where the run lies among others.
+    #[must_use]
+    pub fn features(&self) -> [f64; DIMENSIONS] {
+        let mut stages = self.shape.layout.stages.iter();
+        let checkpointing = if stages.all(|stage| stage.recomputed[0] == stage.layers) {
+            Checkpointing::Full
+        } else {
+            Checkpointing::None
+        };
+        discrepancy::features(&self.shape.job, &self.shape.layout.cell, checkpointing)
+    }
+
+    /// Whether two runs are alike in all that the cost model knows.
+    #[must_use]
+    pub fn is_alike(&self, other: &Self) -> bool {
+        let (one, two) = (&self.shape, &other.shape);
+        one.layout == two.layout
+            && one.vocabulary == two.vocabulary
+            && self.stated == other.stated
+            && one.job.workload == two.job.workload
+            && one.job.cluster.gpus == two.job.cluster.gpus
+            && one.job.cluster.gpus_per_node == two.job.cluster.gpus_per_node
+            && one.job.transformer == two.job.transformer
+    }
+}

@@ -1,0 +1,178 @@
+//! The arguments of `parlayout backtest`.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+use clap::{Args, ValueEnum};
+use parlayout::backtest::Belief;
+use parlayout::report::backtest::By;
+
+use crate::cli::instance_arguments::quoted;
+
+#[derive(Debug, Args)]
+pub(crate) struct BacktestArguments {
+    /// Files of measured runs (data/README.md names the columns).
+    #[arg(required = true, value_name = "RUNS.csv")]
+    pub(super) runs: Vec<PathBuf>,
+    /// Cluster of every run: a preset of `parlayout catalog`, or the path of a cluster file; by
+    /// default the one that the run's source used, or that its GPU has.
+    #[arg(long, value_name = "CLUSTER")]
+    pub(super) cluster: Option<String>,
+    /// Framework of every run: a preset of `parlayout catalog`; by default what the run states or
+    /// its source used.
+    #[arg(long, value_name = "FRAMEWORK")]
+    pub(super) framework: Option<String>,
+    /// Largest accepted probability of running out of memory, at which layouts are picked; several
+    /// with commas between.
+    #[arg(
+        long,
+        value_name = "SHARE",
+        value_delimiter = ',',
+        default_value = "0.05"
+    )]
+    pub(super) max_oom_risk: Vec<f64>,
+    /// Which runs share a row: those of a group (a sweep) or of a source; by default of a group
+    /// where all come from one source.
+    #[arg(long, value_name = "WHAT")]
+    by: Option<ByArgument>,
+    /// Predict every group by a fit to the other groups of its source.
+    #[arg(long, conflicts_with = "calibrate_on")]
+    pub(super) leave_one_out: bool,
+    /// Calibrate on this many random runs of each source and score the others.
+    #[arg(long, value_name = "N")]
+    pub(super) calibrate_on: Option<NonZeroUsize>,
+    /// Random draws of `--calibrate-on`.
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "20",
+        requires = "calibrate_on"
+    )]
+    pub(super) draws: NonZeroUsize,
+    /// Start of the random numbers of `--calibrate-on`.
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "calibrate_on")]
+    pub(super) seed: u64,
+    /// What is believed before a fit: by default `before-fit` for `--leave-one-out`, `shipped` for
+    /// `--calibrate-on`.
+    #[arg(long, value_name = "WHICH")]
+    pub(super) priors: Option<PriorsArgument>,
+    /// Format of the result.
+    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    pub(super) format: BacktestFormat,
+    /// Write a page with a plot of predicted against measured runs to this file.
+    #[arg(long, value_name = "FILE")]
+    pub(super) html: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(super) enum ByArgument {
+    /// A row a group.
+    Group,
+    /// A row a source.
+    Source,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum PriorsArgument {
+    /// The catalog's figures.
+    Shipped,
+    /// What was believed before the paper's runs were seen.
+    BeforeFit,
+    /// One wide profile for every framework, on the data-sheet cluster.
+    Generic,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum BacktestFormat {
+    /// Tables for people.
+    Table,
+    /// JSON, documented in docs/json.md.
+    Json,
+    /// Comma-separated values, one row a group, source or all.
+    Csv,
+    /// Tables for Markdown, below the command.
+    Markdown,
+}
+
+impl BacktestArguments {
+    /// Refuses risks that are no probabilities, and a format that has no place for the answer.
+    pub(super) fn check(&self) -> Result<()> {
+        for &risk in &self.max_oom_risk {
+            if !(risk > 0.0 && risk < 1.0) {
+                bail!(
+                    "`--max-oom-risk {risk}` is not between 0 and 1\nhint: it is a probability, such as 0.05"
+                );
+            }
+        }
+        if self.calibrate_on.is_some() && self.format == BacktestFormat::Csv {
+            bail!("`--format csv` has no rows for `--calibrate-on`\nhint: `--format json` has");
+        }
+        Ok(())
+    }
+
+    /// What is believed before a fit.
+    pub(super) fn belief(&self, otherwise: Belief) -> Belief {
+        match self.priors {
+            None => otherwise,
+            Some(PriorsArgument::Shipped) => Belief::Shipped,
+            Some(PriorsArgument::BeforeFit) => Belief::BeforeFit,
+            Some(PriorsArgument::Generic) => Belief::Generic,
+        }
+    }
+
+    /// Which scopes have a row, where runs come from so many sources.
+    pub(super) fn rows(&self, sources: usize) -> By {
+        match self.by {
+            Some(ByArgument::Group) => By::Group,
+            Some(ByArgument::Source) => By::Source,
+            None if sources == 1 => By::Group,
+            None => By::Source,
+        }
+    }
+
+    /// The command as typed, but for where its output goes.
+    pub(super) fn typed(&self) -> String {
+        let mut words = vec!["parlayout backtest".to_owned()];
+        words.extend(self.runs.iter().map(|path| quoted(&path.to_string_lossy())));
+        for (flag, value) in [
+            ("--cluster", &self.cluster),
+            ("--framework", &self.framework),
+        ] {
+            if let Some(value) = value {
+                words.push(format!("{flag} {}", quoted(value)));
+            }
+        }
+        if self.max_oom_risk != [DEFAULT_RISK] {
+            let risks: Vec<String> = self.max_oom_risk.iter().map(f64::to_string).collect();
+            words.push(format!("--max-oom-risk {}", risks.join(",")));
+        }
+        if let Some(by) = self.by.and_then(|by| by.to_possible_value()) {
+            words.push(format!("--by {}", by.get_name()));
+        }
+        words.extend(self.typed_fit());
+        words.push("--format markdown".to_owned());
+        words.join(" ")
+    }
+
+    /// The arguments of fits as typed.
+    fn typed_fit(&self) -> Vec<String> {
+        let mut words = Vec::new();
+        if self.leave_one_out {
+            words.push("--leave-one-out".to_owned());
+        }
+        if let Some(runs) = self.calibrate_on {
+            words.push(format!(
+                "--calibrate-on {runs} --draws {} --seed {}",
+                self.draws, self.seed
+            ));
+        }
+        if let Some(priors) = self.priors.and_then(|priors| priors.to_possible_value()) {
+            words.push(format!("--priors {}", priors.get_name()));
+        }
+        words
+    }
+}
+
+/// Accepted probability of running out of memory unless another is given.
+const DEFAULT_RISK: f64 = 0.05;

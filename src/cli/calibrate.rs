@@ -1,0 +1,156 @@
+//! `parlayout calibrate`.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use parlayout::calibrate::{self, Adoption, FitOptions, Observation, Residuals};
+use parlayout::framework::Framework;
+use parlayout::instance::{self, Machine};
+use parlayout::report::calibration::{Subject, calibration};
+use parlayout::report::{Colour, json};
+use parlayout::runs::{self, Run, RunSetups};
+
+use super::{Format, SOLVED, print, style};
+
+#[derive(Debug, Args)]
+pub(crate) struct CalibrateArguments {
+    /// Measured runs, one row a run (data/README.md names the columns).
+    #[arg(value_name = "RUNS.csv", required = true)]
+    runs: Vec<PathBuf>,
+    /// The cluster that is nearest to yours: a preset of `parlayout catalog`, or a cluster file. Its
+    /// figures are the starting point, from which runs move them.
+    #[arg(long, value_name = "CLUSTER")]
+    cluster: String,
+    /// The framework of the runs; default: what the rows, else the cluster say.
+    #[arg(long, value_name = "FRAMEWORK")]
+    framework: Option<String>,
+    /// The cluster file to write, for `--cluster` of every command.
+    #[arg(short, long, value_name = "MINE.toml")]
+    output: Option<PathBuf>,
+    /// Learn also what the formulas miss near the given runs, and store it in the file.
+    #[arg(long)]
+    learn_residuals: bool,
+    /// Take the fit over even where it does not predict held-out runs better.
+    #[arg(long)]
+    always: bool,
+    /// Format of the report.
+    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    format: Format,
+}
+
+pub(crate) fn run(arguments: &CalibrateArguments, colour: Colour) -> Result<u8> {
+    let machine = instance::read_machine(&arguments.cluster)?;
+    let rows = rows(arguments)?;
+    let framework = framework(arguments, &machine, &rows)?;
+    let (observations, skipped) = calibrate::observe(&rows, &machine.cluster, &framework);
+    if observations.is_empty() {
+        let first = skipped.first().map_or(String::new(), |row| {
+            format!("; the first (line {}): {}", row.line, row.reason)
+        });
+        bail!("none of {} rows can be used{first}", rows.len());
+    }
+    let options = FitOptions {
+        residuals: if arguments.learn_residuals {
+            Residuals::Learned
+        } else {
+            Residuals::Ignored
+        },
+        ..FitOptions::default()
+    };
+    let adoption = if arguments.always {
+        Adoption::Always
+    } else {
+        Adoption::Tested
+    };
+    let source = source(arguments, observations.len());
+    let observations: Vec<&Observation> = observations.iter().collect();
+    let calibrated = calibrate::calibrate(
+        &observations,
+        &machine.cluster,
+        &framework,
+        &options,
+        adoption,
+        &source,
+    );
+    let written = arguments.output.as_deref();
+    if let Some(path) = written {
+        write(
+            path,
+            &instance::cluster_file(&calibrated.cluster, &calibrated.framework),
+        )?;
+    }
+    let output = written.map(|path| path.display().to_string());
+    let subject = Subject {
+        cluster: &machine.cluster.name,
+        framework: &framework.name,
+        source: &source,
+        output: output.as_deref(),
+        skipped: &skipped,
+    };
+    let text = match arguments.format {
+        Format::Table => calibration(&subject, &calibrated, &style(colour, String::new())),
+        Format::Json => json::calibration(&subject, &calibrated),
+    };
+    print(&text)?;
+    Ok(SOLVED)
+}
+
+/// The rows of all files.
+fn rows(arguments: &CalibrateArguments) -> Result<Vec<Run>> {
+    let mut rows = Vec::new();
+    for path in &arguments.runs {
+        rows.extend(runs::read(path)?.runs);
+    }
+    Ok(rows)
+}
+
+/// The framework of the runs: as given, else that of the rows, which must agree.
+fn framework(arguments: &CalibrateArguments, machine: &Machine, rows: &[Run]) -> Result<Framework> {
+    if let Some(name) = &arguments.framework {
+        return Ok(machine.framework(Some(name))?);
+    }
+    let setups = RunSetups::new(Some(machine.clone()), None)?;
+    let mut found: Option<Framework> = None;
+    for row in rows {
+        let own = setups
+            .framework(row)
+            .map_err(|skip| anyhow::anyhow!(skip.0))?;
+        match &found {
+            Some(first) if first.name != own.name => bail!(
+                "line {} ran under `{}`, rows before it under `{}`\nhint: calibrate one framework \
+                 at a time, `--framework {}`",
+                row.line,
+                own.name,
+                first.name,
+                first.name
+            ),
+            Some(_) => {}
+            None => found = Some(own),
+        }
+    }
+    match found {
+        Some(framework) => Ok(framework),
+        None => Ok(machine.framework(None)?),
+    }
+}
+
+/// The runs in words.
+fn source(arguments: &CalibrateArguments, count: usize) -> String {
+    let names: Vec<String> = arguments
+        .runs
+        .iter()
+        .map(|path| {
+            path.file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned()
+        })
+        .collect();
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} run{plural} of {}", names.join(", "))
+}
+
+fn write(path: &Path, text: &str) -> Result<()> {
+    std::fs::write(path, text).with_context(|| format!("cannot write `{}`", path.display()))
+}

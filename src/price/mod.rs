@@ -1,0 +1,97 @@
+//! What a change of the job would buy: the same wishes, solved again with more memory, more nodes, a
+//! faster network, other kernels or fewer of the framework's limits.
+//!
+//! Prices come from solving and not from dual values: those of the memory rows promise gains that
+//! are not there, since a layout jumps from one combination to another.
+
+mod change;
+mod front;
+mod needs;
+
+pub use change::Change;
+pub use front::{Front, FrontKind, Point, front};
+
+use rayon::prelude::*;
+
+use crate::instance::Instance;
+use crate::plan::Evaluated;
+use crate::planner::{self, Best, PlanError, PlanOptions};
+
+/// What changes of an instance would buy.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PriceList {
+    /// The best layout of the instance as it is.
+    pub today: Best,
+    /// The changes that were solved, those that gain most tokens a second first, then in the order
+    /// of [`Change::all`]; those without a layout last.
+    pub offers: Vec<Offer>,
+    /// Changes that the instance leaves no room for, and why.
+    pub idle: Vec<(Change, &'static str)>,
+}
+
+/// A change and the best layout with it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Offer {
+    /// The change.
+    pub change: Change,
+    /// GPUs of the changed job.
+    pub gpus: u32,
+    /// Sequences of a step of the changed job.
+    pub global_batch: u64,
+    /// The best layout of the changed job.
+    pub best: Best,
+}
+
+impl Offer {
+    /// Training tokens a second over all GPUs.
+    #[must_use]
+    pub fn tokens_per_second(&self) -> Option<f64> {
+        self.best
+            .layout()
+            .map(|evaluated| tokens_per_second(evaluated, self.gpus))
+    }
+}
+
+/// Training tokens a second over so many GPUs.
+#[must_use]
+pub fn tokens_per_second(evaluated: &Evaluated, gpus: u32) -> f64 {
+    evaluated.prediction.tokens_per_second_per_gpu * f64::from(gpus)
+}
+
+/// Solves the instance and each change of it, side by side.
+///
+/// # Errors
+///
+/// When the solver fails, or an answer fails its verification.
+pub fn price(instance: &Instance, options: &PlanOptions) -> Result<PriceList, PlanError> {
+    let today = planner::best(instance, options)?;
+    let mut changed = Vec::new();
+    let mut idle = Vec::new();
+    for change in Change::all() {
+        match change.apply(instance) {
+            Ok(after) => changed.push((change, after)),
+            Err(reason) => idle.push((change, reason)),
+        }
+    }
+    let solve = |(change, after): (Change, Instance)| -> Result<Offer, PlanError> {
+        Ok(Offer {
+            change,
+            gpus: after.job.cluster.gpus,
+            global_batch: after.job.workload.global_batch,
+            best: planner::best(&after, options)?,
+        })
+    };
+    let offers: Result<Vec<Offer>, PlanError> = changed.into_par_iter().map(solve).collect();
+    let mut offers = offers?;
+    if today == Best::Infeasible {
+        offers.extend(needs::offers(instance, options)?);
+    }
+    let speed = |offer: &Offer| offer.tokens_per_second().unwrap_or(-1.0);
+    // The sort is stable: equal gains keep their order.
+    offers.sort_by(|a, b| speed(b).total_cmp(&speed(a)));
+    Ok(PriceList {
+        today,
+        offers,
+        idle,
+    })
+}

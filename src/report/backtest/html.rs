@@ -1,0 +1,81 @@
+//! A backtest as one page that needs nothing else: the plot, then the tables.
+
+use super::Answer;
+use super::tables::{escaped, html};
+use crate::backtest::Case;
+use crate::report::layout_text::line;
+use crate::report::scatter::{Point, Scale, Scatter};
+
+const STYLE: &str = "\
+body{font:15px/1.45 sans-serif;max-width:72em;margin:2em auto;padding:0 1em;color:#222}\
+h1{font-size:1.5em}h2{font-size:1.1em;margin:2em 0 .4em}\
+svg{max-width:100%;height:auto}\
+table{border-collapse:collapse}\
+th,td{padding:.25em .8em;border-bottom:1px solid #ddd;text-align:left;vertical-align:top}\
+th{border-bottom:2px solid #888}\
+.number{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}\
+p{max-width:50em}";
+
+/// The page.
+#[must_use]
+pub fn page(answer: &Answer) -> String {
+    let mut text = format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width\">\n\
+         <title>parlayout backtest</title>\n<style>{STYLE}</style>\n</head>\n<body>\n\
+         <h1>Predicted against measured runs</h1>\n"
+    );
+    for (index, (basis, sections)) in answer.parts().iter().enumerate() {
+        text.push_str(&format!("<p>{}</p>\n", escaped(basis)));
+        if let Some(report) = answer.reports.get(index) {
+            text.push_str(&scatter(report.cases).svg());
+        }
+        text.extend(sections.iter().map(html));
+    }
+    text.push_str("</body>\n</html>\n");
+    text
+}
+
+/// Utilisation, predicted against measured: by source, or by group where there is one source.
+fn scatter(cases: &[Case]) -> Scatter {
+    let several = cases
+        .iter()
+        .any(|case| case.run.source != cases[0].run.source);
+    let mut series: Vec<String> = Vec::new();
+    let points = cases.iter().filter_map(|case| {
+        let measured = case.timed()?;
+        let name = if several {
+            &case.run.source
+        } else {
+            &case.group
+        };
+        let position = series.iter().rposition(|known| known == name);
+        Some(Point {
+            measured: measured * 100.0,
+            predicted: case.predicted_mfu() * 100.0,
+            series: position.unwrap_or_else(|| {
+                series.push(name.clone());
+                series.len() - 1
+            }),
+            label: label(case, measured),
+        })
+    });
+    let points = points.collect();
+    Scatter {
+        quantity: "MFU, %".to_owned(),
+        scale: Scale::Linear,
+        series,
+        points,
+    }
+}
+
+fn label(case: &Case, measured: f64) -> String {
+    format!(
+        "{} run {}: {}\nmeasured {:.1} %, predicted {:.1} %",
+        case.group,
+        case.run.run,
+        line(&case.modelled.layout),
+        measured * 100.0,
+        case.predicted_mfu() * 100.0
+    )
+}

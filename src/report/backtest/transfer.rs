@@ -1,0 +1,142 @@
+//! What calibration on a few runs makes of the predictions of the others, as tables.
+
+use super::sections::{missing, one_decimal, percent, share, words};
+use super::tables::Section;
+use super::{TransferReport, starred};
+use crate::backtest::{HeldOut, Transfer};
+
+/// One figure of merit.
+struct Metric {
+    title: &'static str,
+    value: fn(&HeldOut) -> Option<f64>,
+    show: fn(f64) -> String,
+}
+
+const METRICS: [Metric; 5] = [
+    Metric {
+        title: "median error of MFU, %",
+        value: |scores| scores.mfu_error,
+        show: percent,
+    },
+    Metric {
+        title: "rank correlation of MFU",
+        value: |scores| scores.rank,
+        show: share,
+    },
+    Metric {
+        title: "pick",
+        value: |scores| scores.pick,
+        show: share,
+    },
+    Metric {
+        title: "median error of peak memory, %",
+        value: |scores| scores.peak_error,
+        show: percent,
+    },
+    Metric {
+        title: "out-of-memory verdicts right, %",
+        value: |scores| scores.verdicts,
+        show: one_decimal,
+    },
+];
+
+impl Metric {
+    /// Before, after, and after where that is accepted; `None` where the runs do not tell.
+    fn figures(&self, transfer: &Transfer) -> Option<[String; 3]> {
+        let scores = [
+            &transfer.zero_shot,
+            &transfer.calibrated,
+            &transfer.accepted,
+        ];
+        let values = scores.map(self.value);
+        values
+            .iter()
+            .any(Option::is_some)
+            .then(|| values.map(|value| value.map_or_else(missing, self.show)))
+    }
+}
+
+fn name(report: &TransferReport, transfer: &Transfer) -> String {
+    starred(&transfer.setting, &transfer.source, &report.in_sample)
+}
+
+/// One table a figure of merit, then how often calibrations are accepted.
+pub(super) fn sections(report: &TransferReport) -> Vec<Section> {
+    let mut sections: Vec<Section> = METRICS
+        .iter()
+        .map(|metric| Section {
+            title: format!("Runs that were not drawn: {}", metric.title),
+            header: words(&["runs of", "zero-shot", "calibrated", "if accepted"]),
+            words: 1,
+            rows: report
+                .transfers
+                .iter()
+                .filter_map(|transfer| {
+                    let figures = metric.figures(transfer)?;
+                    Some([vec![name(report, transfer)], figures.to_vec()].concat())
+                })
+                .collect(),
+            ..Section::default()
+        })
+        .collect();
+    sections.push(acceptance(report));
+    sections.retain(|section| !section.rows.is_empty());
+    sections
+}
+
+fn acceptance(report: &TransferReport) -> Section {
+    let rows = report.transfers.iter().map(|transfer| {
+        vec![
+            name(report, transfer),
+            transfer.timed.to_string(),
+            format!("{} of {}", transfer.accepted_draws, transfer.draws),
+            transfer.rank_worse.to_string(),
+        ]
+    });
+    Section {
+        title: "Fitted speeds that cross-validation on the drawn runs accepts".to_owned(),
+        header: words(&["runs of", "timed runs", "accepted", "of those, rank worse"]),
+        words: 1,
+        rows: rows.collect(),
+        notes: vec![ACCEPTANCE_NOTE.to_owned()],
+        ..Section::default()
+    }
+}
+
+/// What acceptance can and cannot do.
+const ACCEPTANCE_NOTE: &str = "Rank worse: accepted draws after which the runs that were not drawn \
+    are ranked worse than before. A handful of runs cannot rule that out.";
+
+/// One row a setting with all figures: zero-shot / calibrated / if accepted.
+pub(super) fn wide_sections(report: &TransferReport) -> Vec<Section> {
+    let used: Vec<&Metric> = METRICS
+        .iter()
+        .filter(|metric| {
+            report
+                .transfers
+                .iter()
+                .any(|it| metric.figures(it).is_some())
+        })
+        .collect();
+    let mut header = words(&["runs of", "timed runs"]);
+    header.extend(used.iter().map(|metric| metric.title.to_owned()));
+    header.extend(words(&["accepted", "of those, rank worse"]));
+    let rows = report.transfers.iter().map(|transfer| {
+        let mut row = vec![name(report, transfer), transfer.timed.to_string()];
+        row.extend(used.iter().map(|metric| {
+            let figures = metric.figures(transfer);
+            figures.map_or_else(missing, |figures| figures.join(" / "))
+        }));
+        row.push(format!("{} of {}", transfer.accepted_draws, transfer.draws));
+        row.push(transfer.rank_worse.to_string());
+        row
+    });
+    vec![Section {
+        title: "Runs that were not drawn: zero-shot / calibrated / if accepted".to_owned(),
+        header,
+        words: 1,
+        rows: rows.collect(),
+        notes: vec![ACCEPTANCE_NOTE.to_owned()],
+        ..Section::default()
+    }]
+}

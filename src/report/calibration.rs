@@ -1,0 +1,303 @@
+//! What a calibration learned, and what of it was adopted, for people.
+
+use tabled::builder::Builder;
+use tabled::settings::Alignment;
+use tabled::settings::object::Columns;
+
+use super::number::{percent, risk};
+use super::style::{Meaning, Style, bare, render, wrap};
+use super::table::with_heading;
+use crate::calibrate::{
+    Calibrated, Confusion, Estimate, Measure, Miss, Outlier, Parameter, Seen, SkippedRow, Unit,
+    Validation, Verdict,
+};
+
+/// Cluster and rows of a calibration, for the first line.
+#[derive(Debug, Clone)]
+pub struct Subject<'a> {
+    /// Name of the base cluster.
+    pub cluster: &'a str,
+    /// Name of the framework.
+    pub framework: &'a str,
+    /// Where the runs come from.
+    pub source: &'a str,
+    /// The file that the result was written to.
+    pub output: Option<&'a str>,
+    /// Rows that could not be used.
+    pub skipped: &'a [SkippedRow],
+}
+
+/// The whole report.
+#[must_use]
+pub fn calibration(subject: &Subject, calibrated: &Calibrated, style: &Style) -> String {
+    let mut blocks = vec![head(subject, calibrated, style)];
+    blocks.extend(part(calibrated, Seen::InTime, style));
+    blocks.extend(part(calibrated, Seen::InMemory, style));
+    blocks.extend(doubts(&calibrated.fitted.confusions, style));
+    blocks.extend(outliers(&calibrated.outliers, style));
+    blocks.extend(skipped(subject.skipped));
+    blocks.push(last(subject, calibrated, style));
+    let mut text = blocks.join("\n\n");
+    text.push('\n');
+    text
+}
+
+fn count(number: usize, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{plural}")
+}
+
+fn head(subject: &Subject, calibrated: &Calibrated, style: &Style) -> String {
+    let evidence = calibrated.evidence;
+    let title = format!(
+        "{} under {}, calibrated on {}",
+        subject.cluster, subject.framework, subject.source
+    );
+    let evidence = format!(
+        "{}, {}, {} out of memory. `moved` counts standard deviations of the prior; `sd left` is \
+         the share of it that the runs leave, `unseen` where they say nothing.",
+        count(evidence.timed, "step time"),
+        count(evidence.peaks, "peak"),
+        evidence.out_of_memory
+    );
+    let title = style.paint(Meaning::Heading, &wrap(&title, 2));
+    format!("{title}\n{}", wrap(&evidence, 0))
+}
+
+/// Verdict, errors and figures of one part; `None` where no run tells of it.
+fn part(calibrated: &Calibrated, seen: Seen, style: &Style) -> Option<String> {
+    let (name, verdict, validation) = match seen {
+        Seen::InTime => ("Speeds", calibrated.time_verdict?, &calibrated.time),
+        Seen::InMemory => ("Memory", calibrated.memory_verdict?, &calibrated.memory),
+    };
+    let (meaning, text) = verdict_text(verdict);
+    let mut lines = vec![style.paint(meaning, &wrap(&format!("{name}: {text}"), 2))];
+    lines.extend(
+        validation
+            .as_ref()
+            .map(|validation| wrap(&errors(validation, seen), 2)),
+    );
+    let estimates = calibrated.fitted.estimates.iter();
+    let own: Vec<&Estimate> = estimates
+        .filter(|estimate| estimate.prior.parameter.seen == seen)
+        .collect();
+    lines.push(String::new());
+    lines.push(with_heading(style, &table(&own)));
+    Some(lines.join("\n"))
+}
+
+fn verdict_text(verdict: Verdict) -> (Meaning, &'static str) {
+    match verdict {
+        Verdict::Accepted => (Meaning::Good, "the fit predicts unseen runs better"),
+        Verdict::Untested => (
+            Meaning::Warning,
+            "one run cannot be held out, so the fit is untested; the shipped figures stay \
+             (`--always` takes the fit)",
+        ),
+        Verdict::ErrorNotBetter => (
+            Meaning::Warning,
+            "the fit does not predict unseen runs enough better; the shipped figures stay",
+        ),
+        Verdict::RankingWorse => (
+            Meaning::Warning,
+            "the fit ranks unseen runs worse; the shipped figures stay",
+        ),
+    }
+}
+
+fn errors(validation: &Validation, seen: Seen) -> String {
+    let (before, after) = (&validation.before, &validation.after);
+    let runs = format!(
+        "{}, {} distinct",
+        count(validation.runs, "held-out run"),
+        validation.distinct
+    );
+    let what = match seen {
+        Seen::InTime => "step times",
+        Seen::InMemory => "peaks",
+    };
+    let mut text = match validation.measure {
+        Measure::Error => format!(
+            "mean error of {what}: shipped {}, fitted {} ({runs})",
+            percent(before.mean_error),
+            percent(after.mean_error),
+        ),
+        Measure::Deviance => format!(
+            "mean deviance of what fits: shipped {:.3}, fitted {:.3} ({runs})",
+            before.mean_error, after.mean_error,
+        ),
+    };
+    if let (Some(before), Some(after)) = (before.rank, after.rank) {
+        let ranks = format!("shipped {before:.3}, fitted {after:.3}");
+        text = format!("{text}; rank correlation of MFU: {ranks}");
+    }
+    text
+}
+
+/// Share of the prior's uncertainty above which the runs say nothing of a figure.
+const UNKNOWN: f64 = 0.95;
+/// Standard deviations beyond which something moved a figure all the same.
+const MOVED: f64 = 0.5;
+
+fn table(estimates: &[&Estimate]) -> String {
+    let mut builder = Builder::default();
+    builder.push_record(["figure", "shipped", "fitted", "moved", "sd left"]);
+    for estimate in estimates {
+        let parameter = estimate.prior.parameter;
+        builder.push_record([
+            short(parameter).to_owned(),
+            figure(parameter, estimate.prior.median),
+            figure(parameter, estimate.value),
+            format!("{:+.1} sd", estimate.moved()),
+            if estimate.uncertainty > UNKNOWN && estimate.moved().abs() < MOVED {
+                "unseen".to_owned()
+            } else {
+                percent(estimate.uncertainty)
+            },
+        ]);
+    }
+    let mut table = bare(builder.build());
+    table.modify(Columns::new(1..5), Alignment::right());
+    render(table)
+}
+
+/// The key without `framework.`, so that a row fits a line.
+fn short(parameter: &Parameter) -> &'static str {
+    let key = parameter.key;
+    key.strip_prefix("framework.").unwrap_or(key)
+}
+
+/// A figure in its unit with three digits.
+fn figure(parameter: &Parameter, value: f64) -> String {
+    let (scaled, unit) = match parameter.unit {
+        Unit::Number => (value, ""),
+        Unit::Bytes => (value / 1e9, " GB"),
+        Unit::BytesPerSecond => (value / 1e9, " GB/s"),
+        Unit::Seconds if value < 1e-3 => (value * 1e6, " us"),
+        Unit::Seconds => (value * 1e3, " ms"),
+    };
+    format!("{}{unit}", three_digits(scaled))
+}
+
+fn three_digits(value: f64) -> String {
+    let digits = if value == 0.0 {
+        0
+    } else {
+        (2 - value.abs().log10().floor() as i32).clamp(0, 6) as usize
+    };
+    format!("{value:.digits$}")
+}
+
+fn doubts(confusions: &[Confusion], style: &Style) -> Option<String> {
+    if confusions.is_empty() {
+        return None;
+    }
+    let mut lines = vec![style.paint(
+        Meaning::Warning,
+        &wrap(
+            "Some figures move together: these runs cannot tell them apart, and only their joint \
+             effect is known. Runs that differ in the degrees would.",
+            2,
+        ),
+    )];
+    lines.extend(confusions.iter().map(|confusion| {
+        let text = format!(
+            "- {} and {} (correlation {:+.2})",
+            confusion.one, confusion.other, confusion.correlation
+        );
+        wrap(&text, 2)
+    }));
+    Some(lines.join("\n"))
+}
+
+/// Most outliers that are listed.
+const MOST: usize = 20;
+
+fn outliers(outliers: &[Outlier], style: &Style) -> Option<String> {
+    if outliers.is_empty() {
+        return None;
+    }
+    let title = format!(
+        "{} that the fit misses by far (a wrong row, a disturbed run, or something not modelled):",
+        count(outliers.len(), "run")
+    );
+    let mut lines = vec![style.paint(Meaning::Warning, &wrap(&title, 2))];
+    lines.extend(outliers.iter().take(MOST).map(|outlier| {
+        let Outlier { line, name, miss } = outlier;
+        wrap(&format!("- line {line} ({name}): {}", missed(miss)), 2)
+    }));
+    if outliers.len() > MOST {
+        lines.push(format!("- and {} more", outliers.len() - MOST));
+    }
+    Some(lines.join("\n"))
+}
+
+fn missed(miss: &Miss) -> String {
+    let error = miss
+        .error()
+        .map_or(String::new(), |error| format!("{:+.0} %", error * 100.0));
+    match miss {
+        Miss::Time {
+            measured,
+            predicted,
+        } => format!(
+            "step time {:.3} s, predicted {:.3} s ({error})",
+            measured.value(),
+            predicted.value()
+        ),
+        Miss::Peak {
+            measured,
+            predicted,
+        } => format!("peak {measured}, predicted {predicted} ({error})"),
+        Miss::Ending { oom_probability } => format!(
+            "predicted to run out of memory with a probability of {}",
+            risk(*oom_probability)
+        ),
+    }
+}
+
+fn skipped(rows: &[SkippedRow]) -> Option<String> {
+    if rows.is_empty() {
+        return None;
+    }
+    let mut reasons: Vec<(&str, usize, u64)> = Vec::new();
+    for row in rows {
+        match reasons
+            .iter_mut()
+            .find(|(reason, ..)| *reason == row.reason)
+        {
+            Some((_, count, _)) => *count += 1,
+            None => reasons.push((&row.reason, 1, row.line)),
+        }
+    }
+    let mut lines = vec![format!("{} not used:", count(rows.len(), "row"))];
+    lines.extend(reasons.into_iter().map(|(reason, number, line)| {
+        let text = format!(
+            "- {} (first in line {line}): {reason}",
+            count(number, "row")
+        );
+        wrap(&text, 2)
+    }));
+    Some(lines.join("\n"))
+}
+
+fn last(subject: &Subject, calibrated: &Calibrated, style: &Style) -> String {
+    let cluster = &calibrated.cluster;
+    let memory = cluster.calibration.memory;
+    let trust = format!(
+        "A predicted step time is now typically off by {}, a predicted peak by {} (one standard \
+         deviation).",
+        percent(cluster.calibration.time_error),
+        percent(memory.scale * std::f64::consts::PI / 3_f64.sqrt()),
+    );
+    let mut lines = vec![wrap(&trust, 2)];
+    match subject.output {
+        Some(output) => {
+            lines.push(wrap(&format!("Written to {output}. Use it:"), 2));
+            let command = format!("parlayout solve INSTANCE --cluster {output}");
+            lines.push(format!("  {}", style.paint(Meaning::Command, &command)));
+        }
+        None => lines.push("Nothing is written: add `-o MINE.toml`.".to_owned()),
+    }
+    lines.join("\n")
+}

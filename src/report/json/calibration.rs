@@ -1,0 +1,240 @@
+//! A calibration as a document.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::job::Trust;
+use super::{rounded, rounded_probability};
+use crate::calibrate::{
+    Calibrated, Confusion, Estimate, Measure, Miss, Outlier, Score, SkippedRow, Validation, Verdict,
+};
+use crate::report::calibration::Subject;
+
+/// Name and version of the result of a calibration.
+pub const CALIBRATION: &str = "parlayout/calibration/v1";
+
+/// The result of a calibration.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct CalibrationDocument {
+    /// Name and version of this format.
+    #[schemars(extend("const" = CALIBRATION))]
+    schema: &'static str,
+    /// The cluster whose figures were the priors.
+    cluster: String,
+    /// The framework whose figures were the priors.
+    framework: String,
+    /// Where the runs come from.
+    source: String,
+    /// Runs with a step time.
+    step_times: usize,
+    /// Runs with a peak.
+    peaks: usize,
+    /// Runs that ran out of memory.
+    out_of_memory: usize,
+    /// Speeds; null where no run tells of them.
+    speeds: Option<PartDocument>,
+    /// Memory; null where no run tells of it.
+    memory: Option<PartDocument>,
+    /// Every figure that the runs can see, fitted whether it was adopted or not.
+    figures: Vec<FigureDocument>,
+    /// Pairs of figures that the runs cannot tell apart.
+    confusions: Vec<ConfusionDocument>,
+    /// Runs that the fit misses by far.
+    outliers: Vec<OutlierDocument>,
+    /// Rows that were not used.
+    skipped: Vec<SkippedDocument>,
+    /// How far to trust predictions with the adopted figures.
+    trust: Trust,
+}
+
+/// Whether one part of the fit was adopted.
+#[derive(Debug, Serialize, JsonSchema)]
+struct PartDocument {
+    /// `accepted`; `untested`: fewer than two distinct runs; `error_not_better`, `ranking_worse`:
+    /// on held-out runs.
+    #[schemars(extend("enum" = ["accepted", "untested", "error_not_better", "ranking_worse"]))]
+    verdict: &'static str,
+    /// What is scored: `error`, `|ln(predicted / measured)|`, or `deviance`, `sqrt(-2 ln p)` of
+    /// what fitted and what did not.
+    measure: Option<&'static str>,
+    /// Runs that were held out in turn.
+    runs: Option<usize>,
+    /// Runs of them that differ in what the cost model knows.
+    distinct: Option<usize>,
+    /// By the shipped figures.
+    shipped: Option<ScoreDocument>,
+    /// By fits that had not seen the run.
+    fitted: Option<ScoreDocument>,
+}
+
+/// How well held-out runs are predicted.
+#[derive(Debug, Serialize, JsonSchema)]
+struct ScoreDocument {
+    /// Mean of the measure.
+    mean_error: f64,
+    /// Median of that.
+    median_error: f64,
+    /// Rank correlation of predicted and measured MFU.
+    rank_correlation: Option<f64>,
+}
+
+/// A fitted figure.
+#[derive(Debug, Serialize, JsonSchema)]
+struct FigureDocument {
+    /// Its key in a cluster file.
+    key: &'static str,
+    /// Its shipped value in bytes, seconds, bytes a second, or as a number.
+    shipped: f64,
+    /// Its fitted value.
+    fitted: f64,
+    /// The move in standard deviations of the prior.
+    moved: f64,
+    /// Posterior over prior standard deviation.
+    uncertainty: f64,
+}
+
+/// Two figures that the runs cannot tell apart.
+#[derive(Debug, Serialize, JsonSchema)]
+struct ConfusionDocument {
+    /// Their keys.
+    keys: [&'static str; 2],
+    /// Their posterior correlation.
+    correlation: f64,
+}
+
+/// A run that the fit misses by far.
+#[derive(Debug, Serialize, JsonSchema)]
+struct OutlierDocument {
+    /// Line in the file of runs.
+    line: u64,
+    /// Source and run.
+    run: String,
+    /// `step_time` (seconds), `peak` (bytes) or `ending`.
+    #[schemars(extend("enum" = ["step_time", "peak", "ending"]))]
+    what: &'static str,
+    /// What was measured; null for an ending.
+    measured: Option<f64>,
+    /// What the fit predicts; for an ending, the probability of running out of memory.
+    predicted: f64,
+}
+
+/// A row that was not used.
+#[derive(Debug, Serialize, JsonSchema)]
+struct SkippedDocument {
+    /// Line in the file of runs.
+    line: u64,
+    /// Why.
+    reason: String,
+}
+
+impl CalibrationDocument {
+    pub(super) fn new(subject: &Subject, calibrated: &Calibrated) -> Self {
+        let fitted = &calibrated.fitted;
+        Self {
+            schema: CALIBRATION,
+            cluster: subject.cluster.to_owned(),
+            framework: subject.framework.to_owned(),
+            source: subject.source.to_owned(),
+            step_times: calibrated.evidence.timed,
+            peaks: calibrated.evidence.peaks,
+            out_of_memory: calibrated.evidence.out_of_memory,
+            speeds: part(calibrated.time_verdict, calibrated.time.as_ref()),
+            memory: part(calibrated.memory_verdict, calibrated.memory.as_ref()),
+            figures: fitted.estimates.iter().map(FigureDocument::new).collect(),
+            confusions: fitted
+                .confusions
+                .iter()
+                .map(ConfusionDocument::new)
+                .collect(),
+            outliers: calibrated
+                .outliers
+                .iter()
+                .map(OutlierDocument::new)
+                .collect(),
+            skipped: subject.skipped.iter().map(SkippedDocument::new).collect(),
+            trust: Trust::new(&calibrated.cluster.calibration),
+        }
+    }
+}
+
+fn part(verdict: Option<Verdict>, validation: Option<&Validation>) -> Option<PartDocument> {
+    Some(PartDocument {
+        verdict: match verdict? {
+            Verdict::Accepted => "accepted",
+            Verdict::Untested => "untested",
+            Verdict::ErrorNotBetter => "error_not_better",
+            Verdict::RankingWorse => "ranking_worse",
+        },
+        measure: validation.map(|validation| match validation.measure {
+            Measure::Error => "error",
+            Measure::Deviance => "deviance",
+        }),
+        runs: validation.map(|validation| validation.runs),
+        distinct: validation.map(|validation| validation.distinct),
+        shipped: validation.map(|validation| ScoreDocument::new(&validation.before)),
+        fitted: validation.map(|validation| ScoreDocument::new(&validation.after)),
+    })
+}
+
+impl ScoreDocument {
+    fn new(score: &Score) -> Self {
+        Self {
+            mean_error: rounded(score.mean_error),
+            median_error: rounded(score.median_error),
+            rank_correlation: score.rank.map(rounded),
+        }
+    }
+}
+
+impl FigureDocument {
+    fn new(estimate: &Estimate) -> Self {
+        Self {
+            key: estimate.prior.parameter.key,
+            shipped: rounded(estimate.prior.median),
+            fitted: rounded(estimate.value),
+            moved: rounded_probability(estimate.moved()),
+            uncertainty: rounded_probability(estimate.uncertainty),
+        }
+    }
+}
+
+impl ConfusionDocument {
+    fn new(confusion: &Confusion) -> Self {
+        Self {
+            keys: [confusion.one, confusion.other],
+            correlation: rounded_probability(confusion.correlation),
+        }
+    }
+}
+
+impl OutlierDocument {
+    fn new(outlier: &Outlier) -> Self {
+        let (what, measured, predicted) = match outlier.miss {
+            Miss::Time {
+                measured,
+                predicted,
+            } => ("step_time", Some(measured.value()), predicted.value()),
+            Miss::Peak {
+                measured,
+                predicted,
+            } => ("peak", Some(measured.value()), predicted.value()),
+            Miss::Ending { oom_probability } => ("ending", None, oom_probability),
+        };
+        Self {
+            line: outlier.line,
+            run: outlier.name.clone(),
+            what,
+            measured: measured.map(rounded),
+            predicted: rounded(predicted),
+        }
+    }
+}
+
+impl SkippedDocument {
+    fn new(row: &SkippedRow) -> Self {
+        Self {
+            line: row.line,
+            reason: row.reason.clone(),
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! Calibration against the measured runs that the project ships.
+//!
+//! The runs are optional (`data/README.md`): without them the tests that need them pass.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use parlayout::calibrate::{self, Adoption, FitOptions, Observation, Priors, Residuals, Verdict};
+use parlayout::catalog::{self, Kind};
+use parlayout::cost_model::CellCosts;
+use parlayout::instance;
+use parlayout::runs::{self, Run, RunSetups, Status};
+
+use crate::support::project;
+
+/// The runs of a file of `data/`; none where it is missing.
+fn runs_of(file: &str) -> Vec<Run> {
+    let path = project("data").join(file);
+    if !path.exists() {
+        return Vec::new();
+    }
+    runs::read(&path)
+        .expect("the shipped runs are readable")
+        .runs
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let half = sorted.len() / 2;
+    f64::midpoint(sorted[half], sorted[(sorted.len() - 1) / 2])
+}
+
+/// Mean and median error (%) of the MFU of each sweep, predicted from the others and what was believed
+/// before any was seen.
+fn leave_one_sweep_out(options: &FitOptions) -> Option<(f64, f64)> {
+    let runs: Vec<Run> = runs_of("hagemann-2023.csv")
+        .into_iter()
+        .filter(|run| run.status == Status::Ok)
+        .collect();
+    let first = runs.first()?;
+    let setups = RunSetups::new(None, None).expect("no framework is named");
+    let cluster = setups.cluster(first).expect("the cluster is known");
+    let framework = setups.framework(first).expect("the framework is known");
+    let mut sweeps: BTreeMap<&str, Vec<(&Run, Observation)>> = BTreeMap::new();
+    for run in &runs {
+        let observation = Observation::new(run, &cluster, &framework).expect("it is modelled");
+        sweeps
+            .entry(&run.group)
+            .or_default()
+            .push((run, observation));
+    }
+    let mut errors = Vec::new();
+    for (held_out, rows) in &sweeps {
+        let others: Vec<&Observation> = sweeps
+            .iter()
+            .filter(|(sweep, _)| *sweep != held_out)
+            .flat_map(|(_, rows)| rows.iter().map(|(_, observation)| observation))
+            .collect();
+        let fitted = calibrate::fit(
+            &others,
+            &cluster,
+            &framework,
+            &Priors::before_fit(),
+            options,
+        );
+        for (run, _) in rows {
+            let modelled = runs::model(run, &fitted.cluster, &fitted.framework).expect("modelled");
+            let measured = run.mfu.expect("the sweeps state it");
+            errors.push(100.0 * (modelled.prediction.mfu.value() / measured - 1.0).abs());
+        }
+    }
+    Some((mean(&errors), median(&errors)))
+}
+
+#[test]
+fn sweeps_are_predicted_from_the_others() {
+    let options = FitOptions {
+        time_scale: 0.015,
+        ..FitOptions::default()
+    };
+    let Some(physics) = leave_one_sweep_out(&options) else {
+        return;
+    };
+    let learned = leave_one_sweep_out(&FitOptions {
+        residuals: Residuals::Learned,
+        ..options
+    });
+    let learned = learned.expect("the runs are there");
+    insta::with_settings!({
+        snapshot_path => "../../snapshots",
+        prepend_module_to_snapshot => false,
+        omit_expression => true,
+    }, {
+        insta::assert_snapshot!("calibration_leave_one_sweep_out", format!(
+            "MFU error over the paper's sweeps, each predicted from the others:\n\
+             formulas alone      mean {:.2} %, median {:.2} %\n\
+             residuals learned   mean {:.2} %, median {:.2} %\n",
+            physics.0, physics.1, learned.0, learned.1,
+        ));
+    });
+}
+
+/// Observations of rows on the cluster and under the framework of the first.
+fn observations(rows: &[&Run]) -> Option<(Vec<Observation>, calibrate::Calibrated)> {
+    let setups = RunSetups::new(None, None).expect("no framework is named");
+    let cluster = setups.cluster(rows.first()?).expect("known");
+    let framework = setups.framework(rows.first()?).expect("known");
+    let rows: Vec<Run> = rows.iter().map(|row| (*row).clone()).collect();
+    let (observations, _) = calibrate::observe(&rows, &cluster, &framework);
+    let train: Vec<&Observation> = observations
+        .iter()
+        .step_by(rows.len().div_ceil(5))
+        .collect();
+    assert_eq!(train.len(), 5);
+    let options = FitOptions::default();
+    let calibrated = calibrate::calibrate(
+        &train,
+        &cluster,
+        &framework,
+        &options,
+        Adoption::Tested,
+        "5 runs",
+    );
+    Some((observations, calibrated))
+}
+
+/// Five peaks, spread over the file, predict the others.
+#[test]
+fn five_peaks_predict_the_others() {
+    let runs = runs_of("other-runs.csv");
+    for source in ["ZeroBubble-ICLR24", "VocabularyParallelism"] {
+        let rows: Vec<&Run> = runs
+            .iter()
+            .filter(|run| run.source == source && run.variant != "redis")
+            .collect();
+        let Some((observations, calibrated)) = observations(&rows) else {
+            continue;
+        };
+        assert_eq!(calibrated.memory_verdict, Some(Verdict::Accepted));
+        let errors: Vec<f64> = observations
+            .iter()
+            .map(|run| {
+                let job = run.job(&calibrated.cluster, &calibrated.framework);
+                let (peak, _) = run.predicted_peaks(&job);
+                100.0 * (peak / run.peak.expect("all rows state it") - 1.0).abs()
+            })
+            .collect();
+        assert!(median(&errors) <= 8.0, "{source}: {} %", median(&errors));
+    }
+}
+
+/// A file in the folder for temporary files.
+fn temporary(name: &str) -> PathBuf {
+    std::env::temp_dir().join(format!("parlayout-{}-{name}", std::process::id()))
+}
+
+#[test]
+fn cluster_files_are_read_as_they_were_written() {
+    let path = temporary("cluster.toml");
+    let mut clusters: Vec<String> = catalog::entries()
+        .into_iter()
+        .filter(|entry| entry.kind == Kind::Cluster)
+        .map(|entry| entry.name)
+        .collect();
+    clusters.sort();
+    for name in clusters {
+        let machine = catalog::machine(&name).expect("it is in the catalog");
+        for framework in ["nanotron", "megatron-lm", "fsdp", "aleph-alpha-scaling"] {
+            let framework = machine.framework(Some(framework)).expect("in the catalog");
+            let mut cluster = machine.cluster.clone();
+            // An awkward number, and what only a calibration writes.
+            cluster.efficiency.gemm = 0.712_345_678;
+            cluster.discrepancy = Some(parlayout::cluster::Discrepancy {
+                points: vec![[1.5, 11.0, 0.0, -2.0, 0.25, 3.0, 4.0, 1.0, 0.5, 2.0, 0.3]],
+                weights: vec![-12.5],
+                amplitude: 0.03,
+                length_scale: 1.25,
+                noise: 0.02,
+            });
+            let text = instance::cluster_file(&cluster, &framework);
+            std::fs::write(&path, &text).expect("the folder takes files");
+            let read = instance::read_machine(&path.to_string_lossy())
+                .unwrap_or_else(|error| panic!("{name}: {error}\n{text}"));
+            let framework_read = read.framework(None).expect("it was written");
+            assert_eq!(instance::cluster_file(&read.cluster, &framework_read), text);
+            assert_eq!(framework_read, framework);
+            cluster.efficiency.gemm = 0.712_346;
+            cluster.name.clone_from(&read.cluster.name);
+            assert_eq!(read.cluster, cluster);
+        }
+    }
+    std::fs::remove_file(&path).expect("it was written");
+}
+
+/// Runs of the tests' own, made with known figures.
+fn own_runs() -> Vec<Run> {
+    let path = project("tests/data/our-cluster.csv");
+    runs::read(&path).expect("it is readable").runs
+}
+
+#[test]
+fn figures_that_made_the_runs_are_found() {
+    let machine = catalog::machine("dgx-a100-80gb").expect("it is in the catalog");
+    let framework = machine
+        .framework(Some("megatron-lm"))
+        .expect("in the catalog");
+    let (observations, skipped) = calibrate::observe(&own_runs(), &machine.cluster, &framework);
+    assert_eq!((observations.len(), skipped.len()), (15, 2));
+    let all: Vec<&Observation> = observations.iter().collect();
+    let options = FitOptions::default();
+    let check = |runs: &[&Observation], adoption| {
+        calibrate::calibrate(
+            runs,
+            &machine.cluster,
+            &framework,
+            &options,
+            adoption,
+            "runs",
+        )
+    };
+    let calibrated = check(&all, Adoption::Tested);
+    // Made with 0.66 and 1.25; one step time is off by 60 %.
+    assert!((calibrated.cluster.efficiency.gemm / 0.66 - 1.0).abs() < 0.03);
+    let factor = calibrated.framework.memory.activation_factor;
+    assert!((factor / 1.25 - 1.0).abs() < 0.03);
+    assert_eq!(calibrated.outliers.len(), 1);
+    assert_eq!(calibrated.outliers[0].line, 8);
+    // One run moves figures, but nothing shows that they are better.
+    let one = check(&all[..1], Adoption::Tested);
+    assert_eq!(one.time_verdict, Some(Verdict::Untested));
+    assert_eq!(one.cluster.efficiency, machine.cluster.efficiency);
+    let taken = check(&all[..1], Adoption::Always);
+    assert_ne!(taken.cluster.efficiency, machine.cluster.efficiency);
+    // None leaves everything as it is.
+    let none = check(&[], Adoption::Always);
+    assert_eq!(none.framework, framework);
+    assert_eq!(none.time_verdict, None);
+}
+
+#[test]
+fn learned_residuals_fade_away_from_the_runs() {
+    let machine = catalog::machine("dgx-a100-80gb").expect("it is in the catalog");
+    let framework = machine
+        .framework(Some("megatron-lm"))
+        .expect("in the catalog");
+    let (observations, _) = calibrate::observe(&own_runs(), &machine.cluster, &framework);
+    let all: Vec<&Observation> = observations.iter().collect();
+    let learned = calibrate::discrepancy::learn(&all, &machine.cluster, &framework);
+    let learned = learned.expect("there are timed runs");
+    let near = observations[0].features();
+    let mut far = near;
+    far[0] += 30.0;
+    assert!(learned.logarithm(&near).abs() > 1e-3);
+    assert!(learned.logarithm(&far).abs() < 1e-12);
+    let deviations = calibrate::discrepancy::standard_deviations(&learned, &[near, far]);
+    assert!(deviations[0] < 0.02 && (deviations[1] - 0.03).abs() < 1e-9);
+    let mut job = observations[0].job(&machine.cluster, &framework);
+    let cell = observations[0].shape.layout.cell;
+    let before = CellCosts::exact(&job, &cell);
+    let factor = learned.logarithm(&near).exp();
+    job.cluster.discrepancy = Some(learned);
+    let after = CellCosts::exact(&job, &cell);
+    let ratio = after.layer.total() / before.layer.total();
+    assert!((ratio / factor - 1.0).abs() < 1e-9);
+}

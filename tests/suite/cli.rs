@@ -1,0 +1,334 @@
+//! The binary as a user runs it: output, messages and exit codes.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use crate::support::{project, snapshot};
+
+/// Runs the binary in the project's folder.
+fn run(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_parlayout"))
+        .args(arguments)
+        .current_dir(project(""))
+        .env_remove("NO_COLOR")
+        .output()
+        .expect("the binary runs")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("output is UTF-8")
+}
+
+/// Runs the binary and demands an exit code.
+fn check(arguments: &[&str], code: i32) -> (String, String) {
+    let output = run(arguments);
+    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(
+        output.status.code(),
+        Some(code),
+        "{arguments:?}\n{stdout}\n{stderr}"
+    );
+    assert!(!stderr.contains("panicked"), "{arguments:?}\n{stderr}");
+    (stdout, stderr)
+}
+
+/// Runs the binary, demands an exit code, and compares both streams with a snapshot.
+fn check_snapshot(name: &str, arguments: &[&str], code: i32) {
+    let (stdout, stderr) = check(arguments, code);
+    let shown = format!(
+        "$ parlayout {}\nexit code {code}\n--- stdout\n{stdout}--- stderr\n{stderr}",
+        arguments.join(" ")
+    );
+    snapshot(&format!("cli_{name}"), &shown);
+}
+
+const PAPER: &str = "instances/hagemann-13b-2k-64gpu.toml";
+
+#[test]
+fn help_teaches() {
+    check_snapshot("help", &["--help"], 0);
+    check_snapshot("help_solve", &["solve", "--help"], 0);
+}
+
+#[test]
+fn one_off_flags_need_no_file() {
+    let flags = [
+        "solve",
+        "--model",
+        "llama-13b",
+        "--cluster",
+        "dgx-a100-80gb",
+        "--gpus",
+        "64",
+        "--sequence-length",
+        "2048",
+        "--global-batch",
+        "2048",
+    ];
+    check_snapshot("one_off", &flags, 0);
+}
+
+#[test]
+fn usage_errors_say_what_would_be_right() {
+    check_snapshot("no_instance", &["solve"], 2);
+    check_snapshot("missing_file", &["solve", "instances/absent.toml"], 2);
+    check_snapshot(
+        "misspelt_preset",
+        &["solve", PAPER, "--model", "lama-13b"],
+        2,
+    );
+    check_snapshot(
+        "misspelt_key",
+        &["solve", PAPER, "--set", "cluster.gpu=32"],
+        2,
+    );
+    check_snapshot(
+        "bad_layout_key",
+        &["evaluate", PAPER, "--layout", "tensor_paralel=2"],
+        2,
+    );
+    check_snapshot(
+        "bad_layout_value",
+        &["evaluate", PAPER, "--layout", "micro_batch=0"],
+        2,
+    );
+    check_snapshot("no_layout", &["evaluate", PAPER], 2);
+    check_snapshot("too_many_gpus", &["solve", PAPER, "--gpus", "1048577"], 2);
+    check_snapshot(
+        "bad_model_file",
+        &["solve", PAPER, "--write-model", "model.txt"],
+        2,
+    );
+}
+
+#[test]
+fn infeasible_is_exit_code_3_with_reasons() {
+    let file = "instances/llama-65b-2k-16gpu-24gb.toml";
+    check_snapshot("infeasible", &["solve", file], 3);
+    let (json, _) = check(&["solve", file, "--format", "json"], 3);
+    let document: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(document["status"], "infeasible");
+    assert!(document["layout"].is_null() && document["prediction"].is_null());
+}
+
+#[test]
+fn fifty_two_heads_forbid_tensor_parallel_8() {
+    let flags = [
+        "--model",
+        "llama-30b",
+        "--cluster",
+        "dgx-a100-80gb",
+        "--gpus",
+        "64",
+    ];
+    let work = ["--sequence-length", "2048", "--global-batch", "512"];
+    let job = [&flags[..], &work[..]].concat();
+    let solved = check(&[&["solve", "--format", "json"][..], &job[..]].concat(), 0).0;
+    let document: serde_json::Value = serde_json::from_str(&solved).expect("JSON");
+    let degree = document["layout"]["tensor_parallel"]
+        .as_u64()
+        .expect("a degree");
+    assert_eq!(52 % degree, 0);
+    let evaluate = ["evaluate", "--layout", "tensor_parallel=8"];
+    let (table, _) = check(&[&evaluate[..], &job[..]].concat(), 3);
+    assert!(table.contains("heads_divisible"), "{table}");
+}
+
+#[test]
+fn evaluate_shows_every_term() {
+    let layout = "tensor_parallel=2,pipeline_parallel=2,micro_batch=2,rmsnorm_kernel=false";
+    check_snapshot("evaluate", &["evaluate", PAPER, "--layout", layout], 0);
+    let broken = "tensor_parallel=3,pipeline_parallel=2,micro_batch=5";
+    check_snapshot(
+        "evaluate_broken",
+        &["evaluate", PAPER, "--layout", broken],
+        3,
+    );
+}
+
+#[test]
+fn pruning_changes_nothing_but_the_proof() {
+    for formulation in ["layout-choice", "staged"] {
+        let solve = [
+            "solve",
+            PAPER,
+            "--format",
+            "json",
+            "--formulation",
+            formulation,
+        ];
+        let pruned = check(&solve, 0).0;
+        let whole = check(&[&solve[..], &["--no-prune"]].concat(), 0).0;
+        let strip = |json: &str| {
+            let mut document: serde_json::Value = serde_json::from_str(json).expect("JSON");
+            let proof = document["proof"].as_object_mut().expect("a proof");
+            proof.retain(|key, _| !key.starts_with("cells"));
+            document
+        };
+        assert_eq!(strip(&pruned), strip(&whole), "{formulation}");
+    }
+}
+
+#[test]
+fn models_are_written_with_named_rows_and_columns() {
+    let folder = std::env::temp_dir().join(format!("parlayout-model-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder for the models");
+    for extension in ["lp", "mps"] {
+        let path = folder.join(format!("model.{extension}"));
+        let solve = [
+            "solve",
+            PAPER,
+            "--formulation",
+            "layout-choice",
+            "--write-model",
+        ];
+        check(&[&solve[..], &[path.to_str().expect("UTF-8")]].concat(), 0);
+        let model = std::fs::read_to_string(&path).expect("the model is written");
+        for name in [
+            "gpu_count",
+            "global_batch_divisible",
+            "memory_capacity(0)",
+            "tensor_parallel(2)",
+        ] {
+            assert!(model.contains(name), "{extension} lacks {name}");
+        }
+    }
+    std::fs::remove_dir_all(&folder).expect("the folder is ours");
+}
+
+#[test]
+fn batch_goes_on_past_bad_files_and_resumes() {
+    let folder = std::env::temp_dir().join(format!("parlayout-batch-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder for the batch");
+    let copy = |from: &str, to: &str| {
+        std::fs::copy(project(from), folder.join(to)).expect("the instance is copied");
+    };
+    copy(PAPER, "a-good.toml");
+    std::fs::write(
+        folder.join("b-bad.toml"),
+        "[model]\npreset = \"llama-13\"\n",
+    )
+    .expect("written");
+    copy(
+        "instances/llama-65b-2k-16gpu-24gb.toml",
+        "c-infeasible.toml",
+    );
+    let output = folder.join("rows.jsonl");
+    let (folder_text, output_text) = (
+        folder.to_str().expect("UTF-8"),
+        output.to_str().expect("UTF-8"),
+    );
+    let batch = [
+        "batch",
+        folder_text,
+        "--format",
+        "jsonl",
+        "--output",
+        output_text,
+    ];
+    let (first, stderr) = check(&batch, 2);
+    assert!(
+        stderr.contains("1 of 3 instances could not be solved"),
+        "{stderr}"
+    );
+    let statuses: Vec<String> = first
+        .lines()
+        .map(|line| {
+            let row: serde_json::Value = serde_json::from_str(line).expect("a JSON line");
+            row["status"].as_str().expect("a status").to_owned()
+        })
+        .collect();
+    assert_eq!(statuses, ["optimal", "error", "infeasible"]);
+    assert_eq!(std::fs::read_to_string(&output).expect("rows"), first);
+    // Half of the rows, as after an interruption: the rest is solved, the file is whole again.
+    let half = first
+        .split_inclusive('\n')
+        .next()
+        .unwrap_or_default()
+        .to_owned();
+    std::fs::write(&output, half + "{\"instance\":\"cut").expect("written");
+    assert_eq!(check(&batch, 2).0, first);
+    assert_eq!(std::fs::read_to_string(&output).expect("rows"), first);
+    std::fs::remove_dir_all(&folder).expect("the folder is ours");
+}
+
+#[test]
+fn runs_get_predictions_appended() {
+    let path = "tests/data/runs.csv";
+    assert!(Path::new(&project(path)).exists());
+    check_snapshot(
+        "evaluate_runs",
+        &["evaluate", "--runs", path, "--format", "csv"],
+        0,
+    );
+    check_snapshot(
+        "evaluate_runs_bad",
+        &["evaluate", "--runs", "tests/data/bad-runs.csv"],
+        2,
+    );
+}
+
+#[test]
+fn export_prints_flags() {
+    let file = "instances/llama-3.1-70b-8k-64xh100.toml";
+    check_snapshot("export", &["export", file, "--to", "megatron-lm"], 0);
+}
+
+#[test]
+fn catalog_lists_presets_with_sources() {
+    check_snapshot("catalog_h100", &["catalog", "h100"], 0);
+    check_snapshot("catalog_nothing", &["catalog", "tpu"], 2);
+}
+
+#[test]
+fn the_same_command_prints_the_same_bytes() {
+    let solve = [
+        "solve",
+        "instances/llama-3.1-405b-8k-8192xh100.toml",
+        "--format",
+        "json",
+    ];
+    assert_eq!(check(&solve, 0), check(&solve, 0));
+}
+
+#[test]
+fn runs_calibrate_a_cluster() {
+    let runs = "tests/data/our-cluster.csv";
+    let calibrate = ["calibrate", runs, "--cluster", "dgx-a100-80gb"];
+    check_snapshot("calibrate", &calibrate, 0);
+    let file = std::env::temp_dir().join(format!("parlayout-mine-{}.toml", std::process::id()));
+    let file = file.to_string_lossy();
+    let flags = ["-o", &file, "--learn-residuals"];
+    check(&[&calibrate[..], &flags].concat(), 0);
+    let (predicted, _) = check(&["evaluate", "--runs", runs, "--cluster", &file], 0);
+    assert!(predicted.starts_with("17 rows, 17 modelled"), "{predicted}");
+    let (solved, _) = check(&["solve", PAPER, "--cluster", &file], 0);
+    assert!(solved.contains("calibrated cluster"), "{solved}");
+    std::fs::remove_file(&*file).expect("it was written");
+}
+
+#[test]
+fn runs_that_cannot_calibrate_are_refused() {
+    let refused = |arguments: &[&str], part: &str| {
+        let (_, stderr) = check(arguments, 2);
+        assert!(stderr.contains(part), "{stderr}");
+    };
+    let runs = "tests/data/our-cluster.csv";
+    refused(
+        &["calibrate", runs, "--cluster", "dgx-b200"],
+        "none of 17 rows can be used",
+    );
+    refused(
+        &["calibrate", runs, "--cluster", "dgx-z"],
+        "no cluster `dgx-z`",
+    );
+    let nowhere = [
+        "calibrate",
+        runs,
+        "--cluster",
+        "dgx-a100-80gb",
+        "-o",
+        "/nowhere/mine.toml",
+    ];
+    refused(&nowhere, "cannot write `/nowhere/mine.toml`");
+}

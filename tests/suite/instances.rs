@@ -1,0 +1,50 @@
+//! What a user sees of every shipped instance: one table and one JSON snapshot each.
+
+use parlayout::instance::{self, Overrides};
+use parlayout::planner::{self, PlanOptions};
+use parlayout::report::{Colour, Style, json, table};
+
+use crate::support::{instance_files, snapshot};
+
+#[test]
+fn every_instance_solves_to_its_snapshots() {
+    for path in instance_files() {
+        let instance = instance::read(&path, &Overrides::none()).expect("shipped files are valid");
+        let outcome = planner::plan(&instance, &PlanOptions::default()).expect("an answer");
+        let file = format!("instances/{}.toml", instance.name);
+        let style = Style {
+            colour: Colour::Never,
+            instance_arguments: file,
+        };
+        let text = table::solution(&instance, &outcome, &style);
+        for line in text.lines() {
+            assert!(line.chars().count() <= 80, "{}: {line}", instance.name);
+        }
+        snapshot(&format!("instance_{}.table", instance.name), &text);
+        snapshot(
+            &format!("instance_{}.json", instance.name),
+            &json::solution(&instance, &outcome),
+        );
+    }
+}
+
+/// The paper's ten sweeps are solved to proven optimality.
+#[test]
+fn the_papers_instances_are_optimal() {
+    let mut count = 0;
+    for path in instance_files() {
+        if !path.to_string_lossy().contains("hagemann") {
+            continue;
+        }
+        let instance = instance::read(&path, &Overrides::none()).expect("shipped files are valid");
+        let outcome = planner::plan(&instance, &PlanOptions::default()).expect("an answer");
+        assert_eq!(outcome.status(), "optimal", "{}", instance.name);
+        assert!(
+            outcome.proof().gap.abs() < f64::EPSILON,
+            "{}",
+            instance.name
+        );
+        count += 1;
+    }
+    assert_eq!(count, 10);
+}

@@ -1,0 +1,86 @@
+//! The cost model and the solver against the measured runs that the project ships.
+//!
+//! The runs are optional (`data/README.md`): without them the tests that need them say so and pass.
+
+use parlayout::backtest::{self, Case, contenders};
+use parlayout::planner::given_layouts::{self, GivenLayout};
+use parlayout::runs::{self, RunSetups, RunsFile};
+
+use crate::readme;
+use crate::support::project;
+
+/// The shipped files of runs; `None` where one is missing.
+fn shipped() -> Option<Vec<RunsFile>> {
+    let paths = ["data/hagemann-2023.csv", "data/other-runs.csv"].map(project);
+    if let Some(missing) = paths.iter().find(|path| !path.exists()) {
+        eprintln!("skipped: `{}` is not there", missing.display());
+        return None;
+    }
+    let files = paths
+        .iter()
+        .map(|path| runs::read(path).unwrap_or_else(|error| panic!("{error}")));
+    Some(files.collect())
+}
+
+fn given<'a>(case: &'a Case) -> GivenLayout<'a> {
+    GivenLayout {
+        job: &case.modelled.job,
+        layout: &case.modelled.layout,
+        vocabulary: case.modelled.vocabulary,
+        step_time: case.modelled.prediction.step_time,
+    }
+}
+
+/// The three fastest that fit, by sorting predictions.
+fn sorted(group: &[&Case], risk: f64) -> Vec<f64> {
+    let fitting = group.iter().filter(|case| case.oom_probability() <= risk);
+    let mut speeds: Vec<f64> = fitting.map(|case| case.predicted_mfu()).collect();
+    speeds.sort_by(|a, b| b.total_cmp(a));
+    speeds.truncate(3);
+    speeds
+}
+
+#[test]
+fn the_program_picks_what_sorting_picks() {
+    let Some(files) = shipped() else { return };
+    let setups = RunSetups::new(None, None).expect("no framework is named");
+    let (cases, _) = backtest::cases(&files, |run| setups.model(run));
+    let mut groups: Vec<(&str, Vec<&Case>)> = Vec::new();
+    for case in &cases {
+        match groups.iter_mut().find(|(name, _)| *name == case.group) {
+            Some((_, members)) => members.push(case),
+            None => groups.push((&case.group, vec![case])),
+        }
+    }
+    let mut solved = 0;
+    for (name, members) in &groups {
+        let tried: Vec<&Case> = contenders(members).iter().map(|it| it.case).collect();
+        if tried.len() < 2 {
+            continue;
+        }
+        for risk in [0.5, 0.05] {
+            let layouts: Vec<GivenLayout> = tried.iter().map(|case| given(case)).collect();
+            let program = given_layouts::data(&layouts, risk);
+            let chosen = given_layouts::best(program, 3).expect("HiGHS answers");
+            let expected = sorted(&tried, risk);
+            assert_eq!(chosen.len(), expected.len(), "{name} at {risk}");
+            for (&index, fastest) in chosen.iter().zip(&expected) {
+                let speed = tried[index].predicted_mfu();
+                // Fills are counted in twentieths in the program.
+                assert!(
+                    (speed / fastest - 1.0).abs() < 1e-3,
+                    "{name} at {risk}: {speed} is not {fastest}"
+                );
+            }
+            solved += 1;
+        }
+    }
+    assert!(solved > 100, "{solved} groups were solved");
+}
+
+#[test]
+fn the_scoreboard_shows_what_the_program_prints() {
+    if shipped().is_some() {
+        readme::check("docs/SCOREBOARD.md");
+    }
+}

@@ -1,0 +1,206 @@
+//! What changes buy, and Pareto fronts.
+
+use parlayout::instance::{self, Instance, Overrides};
+use parlayout::planner::{self, Best, PlanOptions};
+use parlayout::price::{self, Change, Front, FrontKind, PriceList};
+use parlayout::quantity::Bytes;
+use parlayout::report::{json, pareto};
+
+use crate::support::project;
+
+fn shipped(name: &str) -> Instance {
+    let path = project("instances").join(name);
+    instance::read(&path, &Overrides::none()).expect("shipped files are valid")
+}
+
+fn with_sets(name: &str, sets: &[&str]) -> Instance {
+    let mut overrides = Overrides::none();
+    for set in sets {
+        overrides.set(set);
+    }
+    instance::read(&project("instances").join(name), &overrides).expect("valid")
+}
+
+fn best(instance: &Instance) -> Best {
+    planner::best(instance, &PlanOptions::default()).expect("an answer")
+}
+
+fn prices(instance: &Instance) -> PriceList {
+    price::price(instance, &PlanOptions::default()).expect("an answer")
+}
+
+fn offer(prices: &PriceList, key: &str) -> Best {
+    let mut offers = prices.offers.iter();
+    let found = offers.find(|offer| offer.change.key() == key);
+    found.expect("it is offered").best.clone()
+}
+
+#[test]
+fn an_offer_is_the_plan_of_the_changed_file() {
+    let file = "hagemann-65b-2k-64gpu.toml";
+    let prices = prices(&shipped(file));
+    let check = |key: &str, sets: &[&str]| {
+        let changed = best(&with_sets(file, sets));
+        let (offered, changed) = (offer(&prices, key), changed);
+        let layout = |best: &Best| best.layout().map(|evaluated| evaluated.layout.clone());
+        assert_eq!(layout(&offered), layout(&changed), "{key}");
+    };
+    check("nodes", &["gpus=72"]);
+    check("twice-nodes", &["gpus=128"]);
+    check(
+        "half-sequence",
+        &["sequence_length=1024", "global_batch=4096"],
+    );
+    check(
+        "twice-sequence",
+        &["sequence_length=4096", "global_batch=1024"],
+    );
+    check("twice-global-batch", &["global_batch=4096"]);
+    check("free-partition", &["framework.partition=free"]);
+    check("free-checkpointing", &["framework.checkpointing=free"]);
+    check("zero-3", &["search.sharding=[\"zero-1\", \"zero-3\"]"]);
+}
+
+#[test]
+fn more_freedom_and_more_memory_never_cost() {
+    for file in [
+        "hagemann-13b-8k-64gpu.toml",
+        "llama-65b-2k-128gpu-24gb.toml",
+    ] {
+        let instance = shipped(file);
+        let prices = prices(&instance);
+        let today = prices.today.layout().expect("feasible");
+        let today = price::tokens_per_second(today, instance.job.cluster.gpus);
+        let kinds = [
+            "memory",
+            "zero-3",
+            "free",
+            "checkpointing",
+            "fused",
+            "max-oom-risk",
+            "twice-int",
+        ];
+        let mut seen = 0;
+        for offer in &prices.offers {
+            if kinds
+                .iter()
+                .any(|kind| offer.change.key().starts_with(kind))
+            {
+                let speed = offer.tokens_per_second().expect("no less is possible");
+                assert!(speed >= today * (1.0 - 1e-4), "{file}: {}", offer.change);
+                seen += 1;
+            }
+        }
+        assert!(seen >= 3, "{file}");
+        let speeds: Vec<f64> = prices
+            .offers
+            .iter()
+            .map(|offer| offer.tokens_per_second().unwrap_or(0.0))
+            .collect();
+        assert!(speeds.is_sorted_by(|a, b| a >= b), "{speeds:?}");
+    }
+}
+
+#[test]
+fn an_infeasible_job_is_told_the_least_that_fits() {
+    let instance = shipped("llama-65b-2k-16gpu-24gb.toml");
+    let prices = prices(&instance);
+    assert_eq!(prices.today, Best::Infeasible);
+    let found = |wanted: fn(&Change) -> bool| {
+        let mut changes = prices.offers.iter().map(|offer| offer.change);
+        changes.find(|change| wanted(change)).expect("it helps")
+    };
+    let Change::LeastMemory(more) = found(|change| matches!(change, Change::LeastMemory(_))) else {
+        panic!("found by its kind");
+    };
+    let a_little_less = Change::Memory(Bytes::new(more.value() - 1e8));
+    let less = a_little_less
+        .apply(&instance)
+        .expect("memory can be changed");
+    assert_eq!(best(&less), Best::Infeasible);
+    let Change::FewestNodes(nodes) = found(|change| matches!(change, Change::FewestNodes(_)))
+    else {
+        panic!("found by its kind");
+    };
+    for fewer in 1..nodes {
+        let after = Change::Nodes(fewer).apply(&instance).expect("possible");
+        assert_eq!(best(&after), Best::Infeasible, "{fewer}");
+    }
+}
+
+#[test]
+fn prices_are_the_same_each_time() {
+    let instance = shipped("qwen3-8b-16k-16xh200.toml");
+    let once = json::price(&instance, &prices(&instance));
+    assert_eq!(once, json::price(&instance, &prices(&instance)));
+}
+
+fn front(instance: &Instance, kind: FrontKind) -> Front {
+    price::front(instance, kind, &PlanOptions::default()).expect("an answer")
+}
+
+fn with_memory(instance: &Instance, memory: f64) -> Instance {
+    let mut after = instance.clone();
+    after.job.cluster.accelerator.usable_memory = Bytes::new(memory);
+    after
+}
+
+#[test]
+fn points_of_the_memory_front_are_best_for_their_memory() {
+    let instance = shipped("hagemann-30b-8k-64gpu.toml");
+    let front = front(&instance, FrontKind::MemoryMfu);
+    assert!(front.points.len() > 2, "{}", front.points.len());
+    let mfus: Vec<f64> = front
+        .points
+        .iter()
+        .map(|point| point.evaluated.prediction.mfu.value())
+        .collect();
+    assert!(mfus.is_sorted_by(|a, b| a < b), "{mfus:?}");
+    for (point, mfu) in front.points.iter().zip(&mfus) {
+        // Programs round memory to KiB.
+        let memory = point.memory.value() + 1e6;
+        let found = best(&with_memory(&instance, memory));
+        let found = found
+            .layout()
+            .expect("the point fits")
+            .prediction
+            .mfu
+            .value();
+        assert!((found / mfu - 1.0).abs() < 1e-5, "{found} {mfu}");
+    }
+    let least = front.points[0].memory.value() * 0.97;
+    assert_eq!(best(&with_memory(&instance, least)), Best::Infeasible);
+}
+
+#[test]
+fn points_of_the_time_front_are_fastest_and_undominated() {
+    let instance = shipped("hagemann-13b-2k-64gpu.toml");
+    let front = front(&instance, FrontKind::GpusTime);
+    let steps: Vec<f64> = front
+        .points
+        .iter()
+        .map(|point| point.evaluated.prediction.step_time.value())
+        .collect();
+    assert!(steps.is_sorted_by(|a, b| a > b), "{steps:?}");
+    for point in &front.points {
+        let alone = with_sets(
+            "hagemann-13b-2k-64gpu.toml",
+            &[&format!("gpus={}", point.gpus)],
+        );
+        assert_eq!(best(&alone).layout(), Some(&point.evaluated));
+    }
+}
+
+#[test]
+fn pictures_are_xml_with_axes_and_units() {
+    let instance = with_sets("hagemann-13b-2k-64gpu.toml", &["model.name=a<b&c"]);
+    for (kind, unit) in [
+        (FrontKind::MemoryMfu, "usable memory of a GPU, GiB"),
+        (FrontKind::GpusTime, "step time, s"),
+    ] {
+        let svg = pareto::svg(&instance, &front(&instance, kind));
+        assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
+        assert!(svg.contains(unit) && svg.contains("a&lt;b&amp;c"), "{svg}");
+        assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+    }
+}

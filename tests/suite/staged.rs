@@ -1,0 +1,138 @@
+//! The staged program against the layout choice and against exact enumeration, on random jobs.
+
+use formulations::staged::{Data, cell_optimum};
+use parlayout::framework::{CheckpointRule, Partition};
+use parlayout::instance::Instance;
+use parlayout::plan::{Formulation, Outcome};
+use parlayout::planner::cost_table::CostTable;
+use parlayout::planner::{self, PlanOptions, staged_cells};
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use rayon::prelude::*;
+
+use crate::support::{instances, random_instance};
+
+/// Random jobs, the same on every machine.
+fn random_jobs(count: usize) -> Vec<Instance> {
+    let seed = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
+    let mut runner = TestRunner::new_with_rng(Config::default(), seed);
+    let jobs = random_instance();
+    (0..count)
+        .map(|_| {
+            jobs.new_tree(&mut runner)
+                .expect("a job can be drawn")
+                .current()
+        })
+        .collect()
+}
+
+fn plan(instance: &Instance, formulation: Formulation) -> Outcome {
+    let options = PlanOptions {
+        formulation,
+        alternatives: 0,
+        ..PlanOptions::default()
+    };
+    planner::plan(instance, &options).expect("the planner answers")
+}
+
+/// The proven best utilisation in parts per billion; `None` if infeasible.
+fn proven(instance: &Instance, formulation: Formulation) -> Option<i64> {
+    let outcome = plan(instance, formulation);
+    match outcome {
+        Outcome::Optimal(plan) => Some(plan.proof.bound_parts),
+        Outcome::Infeasible(_) => None,
+        other => panic!("{}: {other:?}", instance.name),
+    }
+}
+
+/// The best objective over every way to use every choice, each by its own dynamic program.
+fn oracle(instance: &Instance) -> Option<i64> {
+    let table = CostTable::new(instance);
+    let choices = staged_cells::choices(&table);
+    let variants = choices
+        .iter()
+        .flat_map(|choice| staged_cells::variants(&table, choice));
+    let data = Data {
+        layers: i64::from(instance.job.transformer.layers),
+        cells: variants.map(|variant| variant.cell).collect(),
+        side_rows: Vec::new(),
+    };
+    let optima = data.cells.iter().enumerate();
+    let best = optima
+        .filter_map(|(index, cell)| cell_optimum(cell, index, data.layers))
+        .min_by_key(|plan| plan.objective)?;
+    Some(
+        table
+            .quantum
+            .parts_per_billion(&instance.job, best.objective),
+    )
+}
+
+/// The framework cuts and checkpoints just as the layout choice does.
+fn is_rigid(instance: &Instance) -> bool {
+    let framework = &instance.job.framework;
+    let cut = !matches!(
+        framework.partition,
+        Partition::Free | Partition::FirstAndLast
+    );
+    cut && framework.checkpoint_rule == CheckpointRule::AllOrNothing
+}
+
+#[test]
+fn two_thousand_random_jobs_agree() {
+    let jobs = random_jobs(2_000);
+    let rigid = jobs.par_iter().map(|instance| {
+        let staged = proven(instance, Formulation::Staged);
+        assert_eq!(staged, oracle(instance), "{instance:?}");
+        let choice = proven(instance, Formulation::LayoutChoice);
+        assert!(
+            choice <= staged,
+            "{instance:?}\n{choice:?} beats {staged:?}"
+        );
+        if is_rigid(instance) {
+            assert_eq!(choice, staged, "{instance:?}");
+        }
+        (is_rigid(instance), staged.is_some())
+    });
+    let rigid: Vec<(bool, bool)> = rigid.collect();
+    // Both kinds of framework and both answers are among the jobs.
+    for wanted in [(true, true), (true, false), (false, true), (false, false)] {
+        let count = rigid.iter().filter(|&&kind| kind == wanted).count();
+        assert!(count > 50, "{wanted:?}: {count}");
+    }
+}
+
+#[test]
+fn the_layout_choice_never_beats_the_staged_program() {
+    for instance in instances() {
+        let (staged, choice) = (
+            proven(&instance, Formulation::Staged),
+            proven(&instance, Formulation::LayoutChoice),
+        );
+        assert!(
+            choice <= staged,
+            "{}: {choice:?} beats {staged:?}",
+            instance.name
+        );
+    }
+}
+
+/// LLaMA 65B at 2k on 128 GPUs: uneven stages with their own checkpointing against the best even
+/// cut with one flag.
+#[test]
+fn uneven_stages_pay_where_memory_is_scarce() {
+    let gain = |name: &str| {
+        let instance = instances()
+            .find(|instance| instance.name == name)
+            .expect("shipped");
+        let value = |formulation| proven(&instance, formulation).map(|parts| parts as f64);
+        match (value(Formulation::Staged), value(Formulation::LayoutChoice)) {
+            (Some(staged), Some(choice)) => staged / choice - 1.0,
+            other => panic!("{name}: {other:?}"),
+        }
+    };
+    assert!(gain("llama-65b-2k-128gpu-40gb") >= 0.03);
+    assert!(gain("llama-65b-2k-128gpu-24gb") >= 0.08);
+    let scarce = instances().find(|instance| instance.name == "llama-65b-8k-128gpu-24gb");
+    assert_eq!(proven(&scarce.expect("shipped"), Formulation::Staged), None);
+}
