@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use parlayout::axis::{Axis, AxisSet};
+use parlayout::certificate;
 use parlayout::instance::Instance;
 use parlayout::plan::{Formulation, Outcome};
 use parlayout::planner::{self, PlanOptions, Pruning, objective};
@@ -31,6 +32,9 @@ pub(crate) struct SolveArguments {
     /// `layout-choice`, whose rows are the rules, or with `--formulation staged` that one.
     #[arg(long, value_name = "FILE")]
     write_model: Option<PathBuf>,
+    /// Also write what proves the answer (docs/certificate.md), for `parlayout verify`.
+    #[arg(long, value_name = "FILE")]
+    certificate: Option<PathBuf>,
     #[command(flatten)]
     instance: InstanceArguments,
     #[command(flatten)]
@@ -132,6 +136,10 @@ pub(crate) fn run(arguments: &SolveArguments, colour: Colour) -> Result<u8> {
         return Ok(exit_code(&answer.outcome));
     }
     let outcome = planner::plan(&instance, &options)?;
+    if let Some(path) = &arguments.certificate {
+        let certificate = certificate::certify(&instance, &outcome)?;
+        write(path, &certificate.to_text())?;
+    }
     print(&match arguments.format {
         Format::Table => table::solution(&instance, &outcome, &style),
         Format::Json => json::solution(&instance, &outcome),
@@ -176,5 +184,9 @@ fn write_model(path: &Path, arguments: &SolveArguments, instance: &Instance) -> 
         Some("mps") => format!("* {title}\n{}", model.to_mps()),
         _ => bail!("`{}` ends neither in .lp nor in .mps", path.display()),
     };
+    write(path, &text)
+}
+
+fn write(path: &Path, text: &str) -> Result<()> {
     std::fs::write(path, text).with_context(|| format!("cannot write `{}`", path.display()))
 }

@@ -114,6 +114,16 @@ pub fn variants(table: &CostTable, choice: &Choice) -> Vec<Variant> {
         .collect()
 }
 
+/// The variants of the choice of which one needs the least memory on every stage.
+#[must_use]
+pub fn lightest_variants(table: &CostTable, choice: &Choice) -> Vec<Variant> {
+    let rules = recompute_rules(table, choice).into_iter();
+    rules
+        .filter(|rule| !matches!(rule, RecomputeRule::Uniform { .. }))
+        .map(|rule| variant(table, choice, rule, 0))
+        .collect()
+}
+
 /// The objective of a good plan of the choice, if one is found quickly: the framework's cut or the
 /// near-even one with the least recomputation that fits; where rows concern the layers, the best of
 /// some near-even cuts that keeps them.
@@ -201,15 +211,17 @@ fn trial_cuts(cell: &ProgramCell, layers: i64) -> Vec<Vec<i64>> {
     cuts.into_iter().filter(within).collect()
 }
 
-/// The recompute modes that the choice may use, in the order of [`Recompute::ALL`].
+/// The recompute modes that the choice may use, in the order of [`Recompute::ALL`]. A mode that
+/// saves nothing is of use only where every layer has to recompute.
 fn modes(table: &CostTable, choice: &Choice) -> Vec<Recompute> {
     let units = &table.cells[choice.units];
+    let forced = !choice.flags.contains(&Checkpointing::None);
     let permitted = |mode: Recompute| {
         choice
             .flags
             .iter()
             .any(|flag| flag.recompute() == Some(mode))
-            && units.kept[mode as usize] < units.activations
+            && (forced || units.kept[mode as usize] < units.activations)
     };
     Recompute::ALL
         .iter()

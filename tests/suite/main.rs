@@ -3,6 +3,7 @@
 
 mod backtest;
 mod calibration;
+mod certificates;
 mod cli;
 mod constraints;
 mod exhaustive;

@@ -1,0 +1,150 @@
+//! The document, as it is written and read; see `docs/certificate.md`.
+
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
+
+/// A certificate. Integers unless a key says otherwise: objectives and bounds in units of the
+/// objective (a twentieth of `quantum_s`), memory in KiB.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Certificate {
+    /// Name and version of the format.
+    pub schema: String,
+    /// The program whose answer this is: `staged` or `layout-choice`.
+    pub formulation: String,
+    /// How the search ended.
+    pub status: String,
+    /// Figures and named choices of the job by key; figures on which no statement depends are left
+    /// out.
+    pub job: Map<String, Value>,
+    /// Largest accepted probability of running out of memory.
+    pub max_oom_risk: f64,
+    /// Values of each axis, the slowest axis first.
+    pub space: Vec<AxisValues>,
+    /// Combinations that the instance rules out.
+    pub forbidden: Vec<Forbidden>,
+    /// Unit of the time of a stage, in seconds; null where no layout fits, which times have no part in.
+    #[serde(deserialize_with = "nullable")]
+    pub quantum_s: Option<f64>,
+    /// Memory of a stage that the accepted risk leaves.
+    pub capacity_kib: i64,
+    /// By how much each combination of values breaks each rule.
+    pub rules: Vec<RuleTable>,
+    /// How the combinations are settled.
+    pub combinations: Combinations,
+    /// No layout has a smaller objective; null where there is no layout.
+    #[serde(deserialize_with = "nullable")]
+    pub bound: Option<i64>,
+    /// The layout; null where there is none.
+    #[serde(deserialize_with = "nullable")]
+    pub winner: Option<Winner>,
+}
+
+/// The values of one axis.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AxisValues {
+    /// The axis.
+    pub axis: String,
+    /// Its values: numbers ascending, names in the order of the axis.
+    pub values: Vec<Value>,
+}
+
+/// Values that may not come together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Forbidden {
+    /// Values by axis.
+    pub values: Map<String, Value>,
+    /// Combinations that have them and break no rule of the tables; at least one.
+    pub excludes: u64,
+}
+
+/// The amounts by which a rule is broken.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RuleTable {
+    /// Name of the rule.
+    pub rule: String,
+    /// The axes that decide it.
+    pub axes: Vec<String>,
+    /// One amount for each combination of their values, the last axis fastest.
+    pub amounts: Vec<i64>,
+}
+
+/// How every combination is settled. Each entry starts with the combination's position; positions
+/// ascend.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Combinations {
+    /// All combinations of the space.
+    pub total: u64,
+    /// Those that break a rule of the tables or are forbidden.
+    pub broken: u64,
+    /// No layout fits: the stage that is short, and by how much at least.
+    pub infeasible: Vec<(u64, u32, i64)>,
+    /// No layout is as fast as the winner, by the bound of perfect balance.
+    pub balance: Vec<(u64, i64)>,
+    /// No layout is as fast as the winner, by the bound of the slowest stage.
+    pub bottleneck: Vec<(u64, i64)>,
+    /// The objective of the best layout.
+    pub solved: Vec<(u64, i64)>,
+    /// A lower bound of the objective, where the search was stopped.
+    pub open: Vec<(u64, i64)>,
+}
+
+/// The layout and what it costs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Winner {
+    /// Its value on each axis that the program decides once for the job.
+    pub values: Map<String, Value>,
+    /// The pipeline stages, first to last.
+    pub stages: Vec<WinnerStage>,
+    /// Its objective.
+    pub objective: i64,
+    /// Utilisation that the objective stands for, in parts per billion.
+    pub mfu_ppb: i64,
+    /// Peak memory of each stage.
+    pub memory_kib: Vec<i64>,
+    /// Probability that a GPU runs out of memory, in parts per billion.
+    pub oom_probability_ppb: i64,
+}
+
+/// Layers of one stage.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WinnerStage {
+    /// Layers.
+    pub layers: u32,
+    /// Layers that recompute themselves whole, their feed-forward block, their attention core.
+    pub recomputed: [u32; 3],
+}
+
+/// Reads what may be null but not missing.
+fn nullable<'a, T: Deserialize<'a>, D: Deserializer<'a>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    Option::deserialize(deserializer)
+}
+
+impl Certificate {
+    /// The document as text: one key a line.
+    ///
+    /// # Panics
+    ///
+    /// Never: its keys are strings and its numbers finite.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        let value =
+            serde_json::to_value(self).expect("a certificate has string keys and finite numbers");
+        let Value::Object(fields) = value else {
+            return value.to_string();
+        };
+        let lines: Vec<String> = fields
+            .iter()
+            .map(|(key, value)| format!("\"{key}\":{value}"))
+            .collect();
+        format!("{{\n{}\n}}\n", lines.join(",\n"))
+    }
+}

@@ -1,0 +1,20 @@
+//! Certificates: everything that is needed to check an answer without trusting the solver.
+//!
+//! A certificate is one JSON document (`docs/certificate.md`). It states the instance, by how much
+//! every combination of values breaks every rule, how each combination that breaks none is settled,
+//! and the layout with what it costs. [`certify`] writes it with the figures of the planner and of the
+//! program; [`crate::verify`] computes every number of it anew, in its own way.
+
+mod bottleneck;
+pub mod document;
+pub mod format;
+pub(crate) mod job;
+pub(crate) mod parameters;
+mod rules;
+mod settle;
+pub(crate) mod space;
+mod writer;
+
+pub use document::Certificate;
+pub use format::SCHEMA;
+pub use writer::{CertifyError, certify};

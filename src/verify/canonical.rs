@@ -1,0 +1,191 @@
+//! The one way to state a job: nothing in a certificate could be changed without a statement changing.
+//!
+//! - A figure on which no statement depends is left out.
+//! - A figure that could be a hundredth larger or smaller without effect is *weak*: it is stated with
+//!   the fewest digits, and of those nearest to 0, that have the same effect.
+//! - Of names with the same effect the first is stated.
+//!
+//! Every other figure is stated in full.
+
+use crate::certificate::job::ABSENT;
+use crate::certificate::parameters::{NAMED, PARAMETERS, Range, Scope};
+use crate::job::Job;
+
+use super::budget::{Budget, TooLarge};
+use super::decimal;
+use super::effect::{Probe, changes_rules, silent};
+use super::statement::Statement;
+
+/// What a figure is tried as, to see whether it has an effect.
+const TRIED: [f64; 2] = [ABSENT, 3.0];
+/// By how much it is changed, to see whether it is weak.
+const SLIGHTLY: [f64; 2] = [0.99, 1.01];
+/// Rounds of simplification: each may open the way for another.
+const ROUNDS: usize = 4;
+
+/// Figures that may be left out.
+fn optional() -> impl Iterator<Item = usize> {
+    (0..PARAMETERS.len()).filter(|&index| !PARAMETERS[index].range.is_required())
+}
+
+/// For each figure, whether no statement depends on it.
+fn without_effect(
+    statement: &Statement,
+    job: &Job,
+    budget: &mut Budget,
+) -> Result<Vec<bool>, TooLarge> {
+    let probes = optional().flat_map(|index| TRIED.map(|value| Probe::Figure(index, value)));
+    let silent = silent(statement, job, &probes.collect::<Vec<_>>(), budget)?;
+    let of = |index: usize| {
+        let both = TRIED.map(|value| Probe::Figure(index, value));
+        both.iter().all(|probe| silent.contains(probe))
+    };
+    Ok((0..PARAMETERS.len()).map(of).collect())
+}
+
+/// The figures that are stated and weak.
+fn weak(
+    statement: &Statement,
+    job: &Job,
+    stated: impl Fn(usize) -> bool,
+    budget: &mut Budget,
+) -> Result<Vec<usize>, TooLarge> {
+    let slightly = |index: usize| {
+        let figure = (PARAMETERS[index].get)(job);
+        SLIGHTLY.map(|factor| match PARAMETERS[index].range {
+            Range::Whole(_) if factor < 1.0 => figure - 1.0,
+            Range::Whole(_) => figure + 1.0,
+            _ => figure * factor,
+        })
+    };
+    let stated: Vec<usize> = optional().filter(|&index| stated(index)).collect();
+    let possible = |index: usize, value: f64| PARAMETERS[index].range.contains(value);
+    let probes = stated.iter().flat_map(|&index| {
+        let values = slightly(index).into_iter();
+        values
+            .filter(move |&value| possible(index, value))
+            .map(move |value| Probe::Figure(index, value))
+    });
+    let silent = silent(statement, job, &probes.collect::<Vec<_>>(), budget)?;
+    let is_weak = |index: &usize| {
+        silent
+            .iter()
+            .any(|probe| matches!(probe, Probe::Figure(other, _) if other == index))
+    };
+    Ok(stated.into_iter().filter(is_weak).collect())
+}
+
+/// Values that would be stated rather than `value` if they had the same effect: simpler ones first.
+fn simpler(range: Range, value: f64) -> Vec<f64> {
+    let values: Vec<f64> = match range {
+        Range::Count(_) | Range::Whole(_) => vec![value - 1.0],
+        _ => {
+            let before = decimal::before(value);
+            let zero = before.map(|_| 0.0);
+            let shorter = decimal::shorter(value);
+            zero.into_iter().chain(shorter).chain(before).collect()
+        }
+    };
+    let possible = |other: &f64| range.contains(*other);
+    values.into_iter().filter(possible).collect()
+}
+
+/// The first simpler value of a figure with the same effect.
+fn simplification(
+    statement: &Statement,
+    job: &Job,
+    index: usize,
+    budget: &mut Budget,
+) -> Result<Option<f64>, TooLarge> {
+    let parameter = &PARAMETERS[index];
+    for value in simpler(parameter.range, (parameter.get)(job)) {
+        if !silent(statement, job, &[Probe::Figure(index, value)], budget)?.is_empty() {
+            return Ok(Some(value));
+        }
+    }
+    Ok(None)
+}
+
+/// The first name of a choice that has the same effect as the job's, if that is an earlier one.
+fn earlier_name(
+    statement: &Statement,
+    job: &Job,
+    index: usize,
+    budget: &mut Budget,
+) -> Result<Option<usize>, TooLarge> {
+    let choice = &NAMED[index];
+    for name in 0..(choice.get)(job) {
+        let probe = Probe::Name(index, name);
+        let changes = match choice.scope {
+            Scope::Rules => changes_rules(statement, job, probe, budget)?,
+            Scope::Costs => silent(statement, job, &[probe], budget)?.is_empty(),
+        };
+        if !changes {
+            return Ok(Some(name));
+        }
+    }
+    Ok(None)
+}
+
+/// What is stated otherwise than it has to be, as `(key, cause)`. `stated` has one entry for each figure.
+pub(super) fn faults(
+    statement: &Statement,
+    stated: &[bool],
+    budget: &mut Budget,
+) -> Result<Vec<(&'static str, String)>, TooLarge> {
+    let job = &statement.claim.instance.job;
+    let mut faults = Vec::new();
+    let left_out = without_effect(statement, job, budget)?;
+    for index in optional().filter(|&index| stated[index] == left_out[index]) {
+        let cause = if left_out[index] {
+            "has no effect and has to be left out"
+        } else {
+            "is missing"
+        };
+        faults.push((PARAMETERS[index].key, cause.to_owned()));
+    }
+    for index in weak(statement, job, |index| !left_out[index], budget)? {
+        if let Some(value) = simplification(statement, job, index, budget)? {
+            let cause = format!("has the same effect as `{value}`, which has to be stated");
+            faults.push((PARAMETERS[index].key, cause));
+        }
+    }
+    for (index, choice) in NAMED.iter().enumerate() {
+        if let Some(name) = earlier_name(statement, job, index, budget)? {
+            let name = (choice.names)()[name];
+            let cause = format!("has the same effect as `{name}`, which has to be stated");
+            faults.push((choice.key, cause));
+        }
+    }
+    Ok(faults)
+}
+
+/// The job as it has to be stated, and for each figure whether it is left out.
+pub(crate) fn simplest(
+    statement: &Statement,
+    budget: &mut Budget,
+) -> Result<(Job, Vec<bool>), TooLarge> {
+    let mut job = statement.claim.instance.job.clone();
+    let mut left_out = vec![false; PARAMETERS.len()];
+    for _ in 0..ROUNDS {
+        let before = job.clone();
+        for index in 0..NAMED.len() {
+            if let Some(name) = earlier_name(statement, &job, index, budget)? {
+                Probe::Name(index, name).apply(&mut job);
+            }
+        }
+        left_out = without_effect(statement, &job, budget)?;
+        for index in (0..PARAMETERS.len()).filter(|&index| left_out[index]) {
+            Probe::Figure(index, ABSENT).apply(&mut job);
+        }
+        for index in weak(statement, &job, |index| !left_out[index], budget)? {
+            while let Some(value) = simplification(statement, &job, index, budget)? {
+                Probe::Figure(index, value).apply(&mut job);
+            }
+        }
+        if job == before {
+            break;
+        }
+    }
+    Ok((job, left_out))
+}

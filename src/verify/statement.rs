@@ -1,0 +1,334 @@
+//! Everything that a certificate states of its combinations, computed anew from its instance.
+
+use crate::cost_model::pipeline::FILL_STEPS;
+use crate::cost_model::{self, CellCosts};
+use crate::instance::Instance;
+use crate::layout::{Checkpointing, Layout};
+use crate::plan::Formulation;
+use crate::planner::quantise::{self, CellUnits, Quantum};
+use crate::quantity::Seconds;
+
+use super::bounds::{balance, bottleneck};
+use super::budget::{Budget, TooLarge};
+use super::optimum::best;
+use super::problem::{Problem, within_limits};
+use super::space::{Open, walk};
+
+/// Most stages over all combinations; spaces of 60,000 combinations have a few million.
+const MOST_STAGES: u64 = 20_000_000;
+
+/// How a combination that breaks no rule is settled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Settlement {
+    /// No layout fits: a stage is short of so much memory at least.
+    Infeasible(u32, i64),
+    /// The bound of perfect balance shows that no layout is as good as the winner.
+    Balance(i64),
+    /// The bound of the slowest stage shows it.
+    Bottleneck(i64),
+    /// The objective of its best layout.
+    Solved(i64),
+    /// A lower bound, where the search was stopped.
+    Open(i64),
+}
+
+/// What is claimed, and of what.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Claim<'a> {
+    /// The instance.
+    pub(crate) instance: &'a Instance,
+    /// The program.
+    pub(crate) formulation: Formulation,
+    /// Whether the search was completed.
+    pub(crate) complete: bool,
+    /// The layout that was found.
+    pub(crate) winner: Option<&'a Layout>,
+}
+
+/// What the winner costs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct WinnerNumbers {
+    /// Units of the objective.
+    pub(crate) objective: i64,
+    /// Utilisation that these stand for, in parts per billion.
+    pub(crate) mfu_ppb: i64,
+    /// Peak memory of each stage, in KiB.
+    pub(crate) memory: Vec<i64>,
+    /// Probability that a GPU runs out of memory, in parts per billion.
+    pub(crate) oom_probability_ppb: i64,
+}
+
+/// The statement.
+#[derive(Debug)]
+pub(crate) struct Statement<'a> {
+    /// What is claimed.
+    pub(crate) claim: Claim<'a>,
+    /// The combinations that break no rule.
+    pub(super) open: Vec<Open>,
+    /// Their coefficients.
+    pub(super) units: Vec<CellUnits>,
+    /// Their times, by which the unit is chosen.
+    pub(super) times: Vec<Times>,
+    /// Unit of time.
+    pub(crate) quantum: Quantum,
+    /// Memory of a stage that the accepted risk leaves, in KiB.
+    pub(crate) capacity: i64,
+    /// Which of the combinations is the winner's; `None` where it breaks a rule.
+    pub(super) winner_index: Option<usize>,
+    /// What the winner costs.
+    pub(crate) numbers: Option<WinnerNumbers>,
+    /// How each combination is settled.
+    pub(super) settlements: Vec<Settlement>,
+}
+
+/// Times of a combination, in seconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Times {
+    /// Of a step, if the work split evenly over the stages.
+    step: f64,
+    /// Of a layer in a pass of one chunk.
+    layer: f64,
+}
+
+impl Times {
+    pub(super) fn new(instance: &Instance, costs: &CellCosts) -> Self {
+        let layers = f64::from(instance.job.transformer.layers);
+        let stages = f64::from(costs.cell.pipeline_parallel);
+        let layer = costs.layer.total();
+        Self {
+            step: (layer * (costs.micro_batches as f64 * layers / stages)).value(),
+            layer: (layer / f64::from(costs.cell.virtual_stages)).value(),
+        }
+    }
+}
+
+/// The unit of a space: by the fastest step and the fastest layer among the combinations that take no
+/// more than 1.3 of that step.
+pub(super) fn quantum(times: &[Times]) -> Quantum {
+    let fastest = |times: &mut dyn Iterator<Item = f64>| times.fold(f64::INFINITY, f64::min);
+    let step = fastest(&mut times.iter().map(|times| times.step));
+    let near = times.iter().filter(|times| times.step <= 1.3 * step);
+    let layer = fastest(&mut near.map(|times| times.layer));
+    let sane = |time: f64| Seconds::new(time.clamp(1e-9, 1e12));
+    Quantum::for_times(sane(step), sane(layer))
+}
+
+impl<'a> Statement<'a> {
+    /// The statement of a claim whose combinations are settled in this way, by position. `None` where
+    /// other combinations break no rule.
+    pub(crate) fn of(
+        claim: Claim<'a>,
+        settled: &[(u64, Settlement)],
+        budget: &mut Budget,
+    ) -> Result<Option<Self>, TooLarge> {
+        let walked = walk(claim.instance, claim.formulation, budget)?;
+        let positions = walked.open.iter().map(|open| open.position);
+        if !positions.eq(settled.iter().map(|settled| settled.0)) {
+            return Ok(None);
+        }
+        let mut statement = Self::new(claim, walked.open)?;
+        statement.settlements = settled.iter().map(|settled| settled.1).collect();
+        Ok(Some(statement))
+    }
+
+    /// Coefficients of all open combinations, and what the winner costs; nothing is settled yet.
+    pub(super) fn new(claim: Claim<'a>, open: Vec<Open>) -> Result<Self, TooLarge> {
+        let instance = claim.instance;
+        let stages = open
+            .iter()
+            .map(|open| u64::from(open.cell.pipeline_parallel));
+        if stages.sum::<u64>() > MOST_STAGES {
+            return Err(TooLarge);
+        }
+        let costs: Vec<CellCosts> = open
+            .iter()
+            .map(|open| CellCosts::new(&instance.job, &open.cell))
+            .collect();
+        let times: Vec<Times> = costs
+            .iter()
+            .map(|costs| Times::new(instance, costs))
+            .collect();
+        let quantum = quantum(&times);
+        let capacity = quantise::capacity(instance);
+        let units: Vec<CellUnits> = costs
+            .iter()
+            .map(|costs| CellUnits::new(costs, quantum))
+            .collect();
+        let layers = instance.job.transformer.layers;
+        if !units
+            .iter()
+            .all(|units| within_limits(units, layers, capacity))
+        {
+            return Err(TooLarge);
+        }
+        let mut statement = Self {
+            claim,
+            open,
+            units,
+            times,
+            quantum,
+            capacity,
+            winner_index: None,
+            numbers: None,
+            settlements: Vec::new(),
+        };
+        statement.winner_index = statement.find_winner();
+        statement.numbers = statement.winner_index.and_then(|index| {
+            let problem = statement.problem(index);
+            winner_numbers(&claim, quantum, &problem)
+        });
+        Ok(statement)
+    }
+
+    /// Whether nothing is stated but that no layout fits, which times have no part in.
+    pub(super) const fn is_timeless(&self) -> bool {
+        self.claim.complete && self.claim.winner.is_none()
+    }
+
+    /// The unit of the time of a stage, in seconds, where times have a part in the statement.
+    pub(crate) fn quantum_seconds(&self) -> Option<f64> {
+        // The objective counts in steps of the schedule's bubble multiplier.
+        (!self.is_timeless()).then(|| self.quantum.step_time(FILL_STEPS as i64).value())
+    }
+
+    /// Settles every combination against the winner.
+    pub(super) fn settle_all(&mut self, budget: &mut Budget) -> Result<(), TooLarge> {
+        let settled = (0..self.open.len())
+            .map(|index| self.settle(&self.problem(index), &self.open[index], budget));
+        self.settlements = settled.collect::<Result<_, _>>()?;
+        Ok(())
+    }
+
+    /// The layouts of an open combination.
+    pub(super) fn problem(&self, index: usize) -> Problem<'_> {
+        let (open, units) = (&self.open[index], &self.units[index]);
+        let Claim {
+            instance,
+            formulation,
+            ..
+        } = self.claim;
+        Problem::new(instance, formulation, open, units, self.capacity)
+    }
+
+    fn find_winner(&self) -> Option<usize> {
+        let winner = self.claim.winner?;
+        self.open.iter().position(|open| {
+            let flag = match self.claim.formulation {
+                Formulation::Staged => None,
+                Formulation::LayoutChoice => open.flags.first(),
+            };
+            open.cell == winner.cell && flag.is_none_or(|&flag| recomputes_all(winner, flag))
+        })
+    }
+
+    /// How a combination is settled: by the first statement that holds.
+    pub(super) fn settle(
+        &self,
+        problem: &Problem,
+        open: &Open,
+        budget: &mut Budget,
+    ) -> Result<Settlement, TooLarge> {
+        let stages = problem.stages() as u64;
+        budget.spend(stages)?;
+        if let Some((stage, short)) = problem.shortage() {
+            budget.spend(100 * stages)?;
+            return Ok(Settlement::Infeasible(stage, short));
+        }
+        let layout_choice = self.claim.formulation == Formulation::LayoutChoice;
+        let flag = open.flags.first().filter(|_| layout_choice);
+        let prescribed = flag.and_then(|flag| flag.recompute());
+        let bound = balance(problem, prescribed.map(|mode| mode as usize));
+        if !self.may_win(bound) {
+            return Ok(Settlement::Balance(bound));
+        }
+        let bound = if layout_choice {
+            bound
+        } else {
+            bottleneck(problem, budget)?
+        };
+        if !self.may_win(bound) {
+            return Ok(Settlement::Bottleneck(bound));
+        }
+        if !self.claim.complete {
+            return Ok(Settlement::Open(bound));
+        }
+        let best = best(problem, budget)?;
+        Ok(best.map_or(Settlement::Open(bound), |best| {
+            Settlement::Solved(best.objective)
+        }))
+    }
+
+    /// Whether a layout of this objective would be as good as the winner. `layout-choice` compares
+    /// utilisations in parts per billion.
+    pub(super) fn may_win(&self, objective: i64) -> bool {
+        let Some(numbers) = &self.numbers else {
+            return true;
+        };
+        self.compare(objective, numbers.objective).is_le()
+    }
+
+    /// Compares two objectives as the formulation does; the better is less.
+    pub(super) fn compare(&self, a: i64, b: i64) -> std::cmp::Ordering {
+        match self.claim.formulation {
+            Formulation::Staged => a.cmp(&b),
+            Formulation::LayoutChoice => {
+                let job = &self.claim.instance.job;
+                let mfu = |objective| self.quantum.parts_per_billion(job, objective);
+                mfu(b).cmp(&mfu(a))
+            }
+        }
+    }
+}
+
+/// Whether every layer of every stage does what the one flag says.
+pub(super) fn recomputes_all(layout: &Layout, flag: Checkpointing) -> bool {
+    layout.stages.iter().all(|stage| {
+        let mut counts = [0; 3];
+        if let Some(mode) = flag.recompute() {
+            counts[mode as usize] = stage.layers;
+        }
+        stage.recomputed == counts
+    })
+}
+
+/// What the winner costs; `None` where its stages are not those of its combination.
+pub(super) fn winner_numbers(
+    claim: &Claim,
+    quantum: Quantum,
+    problem: &Problem,
+) -> Option<WinnerNumbers> {
+    let (winner, job) = (claim.winner?, &claim.instance.job);
+    let stages: Vec<(i64, [i64; 3])> = winner
+        .stages
+        .iter()
+        .map(|stage| (i64::from(stage.layers), stage.recomputed.map(i64::from)))
+        .collect();
+    let sound = |&(layers, counts): &(i64, [i64; 3])| counts.iter().sum::<i64>() <= layers;
+    let total: i64 = stages.iter().map(|stage| stage.0).sum();
+    if stages.len() != problem.stages() || total != problem.layers || !stages.iter().all(sound) {
+        return None;
+    }
+    let extra = |counts: [i64; 3]| -> i64 {
+        let times = problem.units.recompute_time.iter().zip(counts);
+        times.map(|(time, count)| time * count).sum()
+    };
+    let times: Vec<i64> = (stages.iter().enumerate())
+        .map(|(stage, &(layers, counts))| problem.time(stage, layers, extra(counts)))
+        .collect();
+    let deltas = (stages.iter().enumerate()).map(|(stage, own)| problem.delta(stage, own.0));
+    let objective = problem.objective(
+        times.iter().copied().max()?,
+        times.iter().sum(),
+        deltas.max()?,
+    );
+    let memory = (stages.iter().enumerate())
+        .map(|(stage, &(layers, counts))| problem.memory(stage, layers, counts));
+    let costs = CellCosts::new(job, &winner.cell);
+    let prediction = cost_model::evaluate(job, &costs, &winner.stages);
+    Some(WinnerNumbers {
+        objective,
+        mfu_ppb: quantum.parts_per_billion(job, objective),
+        memory: memory.collect(),
+        oom_probability_ppb: (prediction.oom_probability * 1e9).round() as i64,
+    })
+}
