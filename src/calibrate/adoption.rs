@@ -6,9 +6,10 @@ use super::observation::Observation;
 use super::outliers::{Outlier, outliers};
 use super::parameters::Seen;
 use super::priors::Priors;
+use super::stated::{self, Fact};
 use crate::cluster::{CalibrationKind, Cluster, MemoryError};
 use crate::framework::Framework;
-use crate::runs::Status;
+use crate::runs::{Stated, Status};
 
 /// When fitted figures take the place of the shipped ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +50,10 @@ pub struct Calibrated {
     pub memory: Option<Validation>,
     /// Whether fitted memory figures were adopted; `None` without runs that tell of memory.
     pub memory_verdict: Option<Verdict>,
+    /// What every run states for itself.
+    pub stated: Stated,
+    /// Figures that every run states, taken over without a fit.
+    pub facts: Vec<Fact>,
     /// Runs that the fit misses by far.
     pub outliers: Vec<Outlier>,
 }
@@ -111,6 +116,8 @@ pub fn calibrate_from(
         fitted,
         time,
         memory,
+        stated: stated::by_all(observations),
+        facts: Vec::new(),
     };
     calibrated.adopt(adoption, source);
     calibrated
@@ -148,6 +155,8 @@ impl Calibrated {
                 parameter.set(cluster, framework, estimate.value);
             }
         }
+        let (cluster, framework) = (&mut self.cluster, &mut self.framework);
+        self.facts = stated::take_over(&self.stated, cluster, framework);
         let calibration = &mut self.cluster.calibration;
         if let Some(time) = &self.time {
             // Where the shipped figures stay, their error on these runs is known now.

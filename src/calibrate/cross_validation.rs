@@ -258,3 +258,58 @@ fn spread(errors: &[f64]) -> f64 {
     let squares: f64 = errors.iter().map(|error| error * error).sum();
     (squares / errors.len() as f64).sqrt()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn validation(before: (f64, Option<f64>), after: (f64, Option<f64>)) -> Validation {
+        let score = |(mean_error, rank): (f64, Option<f64>)| Score {
+            mean_error,
+            median_error: mean_error,
+            rank,
+        };
+        Validation {
+            measure: Measure::Error,
+            runs: 10,
+            distinct: 10,
+            before: score(before),
+            after: score(after),
+            spread: 0.1,
+        }
+    }
+
+    #[test]
+    fn speeds_must_gain_a_fifth_and_keep_the_ranking() {
+        let check = |before, after, expected| {
+            assert_eq!(validation(before, after).time_verdict(), expected);
+        };
+        check((0.10, Some(0.9)), (0.07, Some(0.9)), Verdict::Accepted);
+        check(
+            (0.10, Some(0.9)),
+            (0.085, Some(0.9)),
+            Verdict::ErrorNotBetter,
+        );
+        check((0.10, Some(0.9)), (0.01, Some(0.87)), Verdict::RankingWorse);
+        check((0.10, Some(0.9)), (0.01, Some(0.885)), Verdict::Accepted);
+        check((0.10, None), (0.01, None), Verdict::Accepted);
+    }
+
+    #[test]
+    fn memory_must_gain() {
+        let check = |before, after, expected| {
+            let validation = validation((before, None), (after, None));
+            assert_eq!(validation.memory_verdict(), expected);
+        };
+        check(0.10, 0.09, Verdict::Accepted);
+        check(0.10, 0.10, Verdict::ErrorNotBetter);
+    }
+
+    #[test]
+    fn the_median_of_an_even_count_lies_between() {
+        let score = score(&[-0.1, 0.3, 0.2, -0.4], None);
+        assert!((score.mean_error - 0.25).abs() < 1e-12);
+        assert!((score.median_error - 0.25).abs() < 1e-12);
+        assert!((spread(&[0.3, -0.4]) - 0.125_f64.sqrt()).abs() < 1e-12);
+    }
+}

@@ -17,6 +17,7 @@ mod priors;
 mod rank;
 mod rows;
 mod simulator;
+mod stated;
 
 pub use adoption::{Adoption, Calibrated, Evidence, calibrate, calibrate_from, memory_error};
 pub use cross_validation::{Measure, Score, Validation, Verdict};
@@ -27,3 +28,4 @@ pub use parameters::{PARAMETERS, Parameter, Seen, Unit};
 pub use priors::{Prior, Priors};
 pub use rank::spearman;
 pub use rows::{SkippedRow, observe};
+pub use stated::Fact;

@@ -8,8 +8,8 @@ use super::number::{percent, risk};
 use super::style::{Meaning, Style, bare, render, wrap};
 use super::table::with_heading;
 use crate::calibrate::{
-    Calibrated, Confusion, Estimate, Measure, Miss, Outlier, Parameter, Seen, SkippedRow, Unit,
-    Validation, Verdict,
+    self, Calibrated, Confusion, Estimate, Fact, Measure, Miss, Outlier, Parameter, Seen,
+    SkippedRow, Unit, Validation, Verdict,
 };
 
 /// Cluster and rows of a calibration, for the first line.
@@ -39,6 +39,8 @@ pub fn calibration(subject: &Subject, calibrated: &Calibrated, style: &Style) ->
     }
     blocks.extend(part(calibrated, Seen::InTime, style));
     blocks.extend(part(calibrated, Seen::InMemory, style));
+    blocks.extend(facts(&calibrated.facts));
+    blocks.extend(learned(calibrated));
     blocks.extend(doubts(&calibrated.fitted.confusions, style));
     blocks.extend(outliers(&calibrated.outliers, style));
     blocks.extend(skipped(subject.skipped));
@@ -192,6 +194,44 @@ fn three_digits(value: f64) -> String {
         (2 - value.abs().log10().floor() as i32).clamp(0, 6) as usize
     };
     format!("{value:.digits$}")
+}
+
+fn facts(facts: &[Fact]) -> Option<String> {
+    if facts.is_empty() {
+        return None;
+    }
+    let mut lines = vec!["Taken over, since every run states it:".to_owned()];
+    lines.extend(facts.iter().map(|fact| {
+        let before = figure(fact.parameter, fact.before);
+        let after = figure(fact.parameter, fact.after);
+        format!("- {}: {before}, now {after}", short(fact.parameter))
+    }));
+    Some(lines.join("\n"))
+}
+
+/// What was learned beyond the formulas, where it was asked for.
+fn learned(calibrated: &Calibrated) -> Option<String> {
+    let learned = calibrated.fitted.cluster.discrepancy.as_ref()?;
+    let corrections = learned.points.iter().map(|point| learned.logarithm(point));
+    let (least, most) = corrections.fold((0.0_f64, 0.0_f64), |(least, most), correction| {
+        (least.min(correction), most.max(correction))
+    });
+    let deviations = calibrate::discrepancy::standard_deviations(learned, &learned.points);
+    let spread = deviations.iter().sum::<f64>() / deviations.len().max(1) as f64;
+    let adopted = match calibrated.cluster.discrepancy {
+        Some(_) => "adopted",
+        None => "not adopted",
+    };
+    let text = format!(
+        "Learned beyond the formulas ({adopted}): near these runs step times are corrected by \
+         {:+.1} to {:+.1} %, give or take {:.1} % (one standard deviation; {:.1} % before any \
+         run); far from them by nothing.",
+        least * 100.0,
+        most * 100.0,
+        spread * 100.0,
+        learned.amplitude * 100.0,
+    );
+    Some(wrap(&text, 2))
 }
 
 fn doubts(confusions: &[Confusion], style: &Style) -> Option<String> {

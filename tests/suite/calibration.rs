@@ -268,3 +268,43 @@ fn learned_residuals_fade_away_from_the_runs() {
     let ratio = after.layer.total() / before.layer.total();
     assert!((ratio / factor - 1.0).abs() < 1e-9);
 }
+
+#[test]
+fn what_every_run_states_is_taken_over() {
+    let machine = catalog::machine("dgx-a100-80gb").expect("it is in the catalog");
+    let framework = machine
+        .framework(Some("megatron-lm"))
+        .expect("in the catalog");
+    let mut rows = own_runs();
+    for (row, bandwidth) in rows
+        .iter_mut()
+        .zip([90.0, 100.0, 110.0].into_iter().cycle())
+    {
+        row.gradient_bytes = Some(4.0);
+        row.internode_allreduce = Some(bandwidth);
+    }
+    let (observations, _) = calibrate::observe(&rows, &machine.cluster, &framework);
+    let all: Vec<&Observation> = observations.iter().collect();
+    let options = FitOptions::default();
+    let calibrated = calibrate::calibrate(
+        &all,
+        &machine.cluster,
+        &framework,
+        &options,
+        Adoption::Tested,
+        "x",
+    );
+    assert!((calibrated.framework.memory.gradient_bytes - 4.0).abs() < 1e-12);
+    let share = calibrated.framework.speed.measured_inter_node;
+    let bandwidth = calibrated.cluster.inter_node_bandwidth.value();
+    assert!((bandwidth / (100e9 * share) - 1.0).abs() < 1e-12);
+    let keys: Vec<&str> = calibrated
+        .facts
+        .iter()
+        .map(|fact| fact.parameter.key)
+        .collect();
+    assert_eq!(
+        keys,
+        ["inter_node_bandwidth", "framework.memory.gradient_bytes"]
+    );
+}

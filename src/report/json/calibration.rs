@@ -6,7 +6,8 @@ use serde::Serialize;
 use super::job::Trust;
 use super::{rounded, rounded_probability};
 use crate::calibrate::{
-    Calibrated, Confusion, Estimate, Measure, Miss, Outlier, Score, SkippedRow, Validation, Verdict,
+    Calibrated, Confusion, Estimate, Fact, Measure, Miss, Outlier, Score, SkippedRow, Validation,
+    Verdict,
 };
 use crate::report::calibration::Subject;
 
@@ -37,6 +38,8 @@ pub(super) struct CalibrationDocument {
     memory: Option<PartDocument>,
     /// Every figure that the runs can see, fitted whether it was adopted or not.
     figures: Vec<FigureDocument>,
+    /// Figures that every run states, taken over without a fit.
+    facts: Vec<FactDocument>,
     /// Pairs of figures that the runs cannot tell apart.
     confusions: Vec<ConfusionDocument>,
     /// Runs that the fit misses by far.
@@ -95,6 +98,17 @@ struct FigureDocument {
     uncertainty: f64,
 }
 
+/// A figure that every run states.
+#[derive(Debug, Serialize, JsonSchema)]
+struct FactDocument {
+    /// Its key in a cluster file.
+    key: &'static str,
+    /// Its value without the statement, in bytes a second or as a number.
+    before: f64,
+    /// Its value by the runs' statements.
+    after: f64,
+}
+
 /// Two figures that the runs cannot tell apart.
 #[derive(Debug, Serialize, JsonSchema)]
 struct ConfusionDocument {
@@ -145,6 +159,7 @@ impl CalibrationDocument {
             speeds: part(calibrated.time_verdict, calibrated.time.as_ref()),
             memory: part(calibrated.memory_verdict, calibrated.memory.as_ref()),
             figures: fitted.estimates.iter().map(FigureDocument::new).collect(),
+            facts: calibrated.facts.iter().map(FactDocument::new).collect(),
             confusions: fitted
                 .confusions
                 .iter()
@@ -199,6 +214,16 @@ impl FigureDocument {
             fitted: rounded(estimate.value),
             moved: rounded_probability(estimate.moved()),
             uncertainty: rounded_probability(estimate.uncertainty),
+        }
+    }
+}
+
+impl FactDocument {
+    fn new(fact: &Fact) -> Self {
+        Self {
+            key: fact.parameter.key,
+            before: rounded(fact.before),
+            after: rounded(fact.after),
         }
     }
 }
