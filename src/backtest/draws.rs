@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use crate::calibrate::{self, Adoption, FitOptions, Observation, Verdict};
+use crate::calibrate::{self, Adoption, FitOptions, Observation, Speeds, Verdict};
 use crate::cluster::Cluster;
 use crate::framework::Framework;
 use crate::planner::PlanError;
@@ -81,7 +81,9 @@ pub struct Transfer {
     pub draws: usize,
     /// Draws whose fitted speeds are accepted.
     pub accepted_draws: usize,
-    /// Accepted draws after which the rank correlation of the rest is lower than before.
+    /// Other draws whose level of speeds is accepted, which changes no ranking.
+    pub level_draws: usize,
+    /// Draws with accepted fitted speeds after which the rank correlation of the rest is lower than before.
     pub rank_worse: usize,
 }
 
@@ -139,7 +141,7 @@ fn believed(setting: &Setting) -> Figures {
 struct Calibration {
     always: Figures,
     tested: Figures,
-    time: Option<Verdict>,
+    speeds: Speeds,
     memory: Option<Verdict>,
 }
 
@@ -157,12 +159,12 @@ impl Calibration {
             &setting.name,
         );
         let tested = (calibrated.cluster.clone(), calibrated.framework.clone());
-        let (time, memory) = (calibrated.time_verdict, calibrated.memory_verdict);
+        let (speeds, memory) = (calibrated.speeds, calibrated.memory_verdict);
         calibrated.adopt(Adoption::Always, &setting.name);
         Self {
             always: (calibrated.cluster, calibrated.framework),
             tested,
-            time,
+            speeds,
             memory,
         }
     }
@@ -173,7 +175,7 @@ struct Draw {
     zero_shot: HeldOut,
     calibrated: HeldOut,
     accepted: HeldOut,
-    time_is_accepted: bool,
+    speeds: Speeds,
 }
 
 impl Draw {
@@ -193,19 +195,16 @@ impl Draw {
             .collect();
         let scored = |figures: &Figures| held_out(&rest, figures, max_oom_risk);
         let (zero_shot, calibrated) = (scored(before)?, scored(&calibration.always)?);
-        let is_accepted = |verdict: Option<Verdict>| verdict == Some(Verdict::Accepted);
+        let memory = calibration.memory == Some(Verdict::Accepted);
         Ok(Self {
             zero_shot,
             calibrated,
-            accepted: match (
-                is_accepted(calibration.time),
-                is_accepted(calibration.memory),
-            ) {
-                (false, false) => zero_shot,
-                (true, true) => calibrated,
+            accepted: match (calibration.speeds, memory) {
+                (Speeds::Shipped, false) => zero_shot,
+                (Speeds::Fitted, true) => calibrated,
                 _ => scored(&calibration.tested)?,
             },
-            time_is_accepted: is_accepted(calibration.time),
+            speeds: calibration.speeds,
         })
     }
 }
@@ -236,7 +235,8 @@ fn held_out(rest: &[&Case], figures: &Figures, max_oom_risk: f64) -> Result<Held
 }
 
 fn summary(setting: &Setting, timed: usize, draws: &[Draw]) -> Transfer {
-    let worse = |draw: &&Draw| draw.time_is_accepted && draw.calibrated.rank < draw.zero_shot.rank;
+    let with = |speeds: Speeds| draws.iter().filter(move |draw| draw.speeds == speeds);
+    let worse = |draw: &&Draw| draw.calibrated.rank < draw.zero_shot.rank;
     Transfer {
         setting: setting.name.clone(),
         source: setting.cases[0].run.source.clone(),
@@ -245,8 +245,9 @@ fn summary(setting: &Setting, timed: usize, draws: &[Draw]) -> Transfer {
         calibrated: means(draws, |draw| draw.calibrated),
         accepted: means(draws, |draw| draw.accepted),
         draws: draws.len(),
-        accepted_draws: draws.iter().filter(|draw| draw.time_is_accepted).count(),
-        rank_worse: draws.iter().filter(worse).count(),
+        accepted_draws: with(Speeds::Fitted).count(),
+        level_draws: with(Speeds::Level).count(),
+        rank_worse: with(Speeds::Fitted).filter(worse).count(),
     }
 }
 

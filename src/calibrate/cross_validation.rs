@@ -62,29 +62,41 @@ pub enum Verdict {
     Accepted,
     /// Fewer than two distinct runs: nothing can be held out.
     Untested,
-    /// Runs that it has not seen are not predicted enough better.
+    /// Runs that it has not seen are not predicted better.
     ErrorNotBetter,
-    /// It ranks runs that it has not seen worse.
-    RankingWorse,
+    /// It does not rank runs that it has not seen better.
+    RankingNotBetter,
 }
 
-/// A fit must bring the error of step times below this share of the shipped figures': ten runs
-/// cannot tell smaller gains from luck.
-const NEEDED_GAIN: f64 = 0.8;
-/// Rank correlation that a fit may lose.
-const RANK_TOLERANCE: f64 = 0.02;
+/// Rank correlation that a fit of single figures has to gain: ten runs cannot tell less from luck.
+const RANK_GAIN: f64 = 0.01;
+/// The level must bring the error below this share of the shipped figures'.
+const LEVEL_GAIN: f64 = 0.95;
 
 impl Validation {
-    /// The rule for step times: a fifth less error, and no worse ranking.
+    /// The rule for speeds: less error than the shipped figures and than the `level` alone, and a
+    /// better ranking. The level corrects the error at no risk to the ranking; what puts the
+    /// ranking at risk has to improve it.
     #[must_use]
-    pub fn time_verdict(&self) -> Verdict {
-        let rank = |score: &Score| score.rank.unwrap_or(0.0);
-        if self.after.mean_error >= NEEDED_GAIN * self.before.mean_error {
-            Verdict::ErrorNotBetter
-        } else if rank(&self.after) < rank(&self.before) - RANK_TOLERANCE {
-            Verdict::RankingWorse
-        } else {
+    pub fn time_verdict(&self, level: Option<&Self>) -> Verdict {
+        let simple = level.map_or(f64::INFINITY, |level| level.after.mean_error);
+        if self.after.mean_error >= simple.min(self.before.mean_error) {
+            return Verdict::ErrorNotBetter;
+        }
+        match (self.before.rank, self.after.rank) {
+            (Some(before), Some(after)) if after < before + RANK_GAIN => Verdict::RankingNotBetter,
+            (Some(_), None) => Verdict::RankingNotBetter,
+            _ => Verdict::Accepted,
+        }
+    }
+
+    /// The rule for the level: less error.
+    #[must_use]
+    pub fn level_verdict(&self) -> Verdict {
+        if self.after.mean_error < LEVEL_GAIN * self.before.mean_error {
             Verdict::Accepted
+        } else {
+            Verdict::ErrorNotBetter
         }
     }
 
@@ -280,19 +292,30 @@ mod tests {
     }
 
     #[test]
-    fn speeds_must_gain_a_fifth_and_keep_the_ranking() {
-        let check = |before, after, expected| {
-            assert_eq!(validation(before, after).time_verdict(), expected);
+    fn speeds_must_gain_accuracy_and_ranking() {
+        let check = |before, after, level, expected| {
+            let level = validation(before, (level, before.1));
+            let verdict = validation(before, after).time_verdict(Some(&level));
+            assert_eq!(verdict, expected);
         };
-        check((0.10, Some(0.9)), (0.07, Some(0.9)), Verdict::Accepted);
-        check(
-            (0.10, Some(0.9)),
-            (0.085, Some(0.9)),
+        let (accepted, no_better, no_rank) = (
+            Verdict::Accepted,
             Verdict::ErrorNotBetter,
+            Verdict::RankingNotBetter,
         );
-        check((0.10, Some(0.9)), (0.01, Some(0.87)), Verdict::RankingWorse);
-        check((0.10, Some(0.9)), (0.01, Some(0.885)), Verdict::Accepted);
-        check((0.10, None), (0.01, None), Verdict::Accepted);
+        check((0.10, Some(0.9)), (0.07, Some(0.92)), 0.08, accepted);
+        check((0.10, Some(0.9)), (0.07, Some(0.92)), 0.07, no_better);
+        check((0.10, Some(0.9)), (0.10, Some(0.92)), 0.11, no_better);
+        check((0.10, Some(0.9)), (0.07, Some(0.905)), 0.08, no_rank);
+        check((0.10, Some(0.9)), (0.01, None), 0.08, no_rank);
+        check((0.10, None), (0.01, None), 0.08, accepted);
+    }
+
+    #[test]
+    fn the_level_must_gain_accuracy() {
+        let verdict = |after| validation((0.10, Some(0.9)), (after, Some(0.9))).level_verdict();
+        assert_eq!(verdict(0.09), Verdict::Accepted);
+        assert_eq!(verdict(0.096), Verdict::ErrorNotBetter);
     }
 
     #[test]
