@@ -111,8 +111,21 @@ impl Validation {
     }
 }
 
-/// The fold of each run, and the number of distinct runs.
-fn folds(runs: &[&Observation]) -> (Vec<usize>, usize) {
+/// Which runs are held out together.
+struct Folds {
+    /// Number of each run's kind: runs alike in all that the cost model knows are of one.
+    kinds: Vec<usize>,
+    /// Kinds.
+    distinct: usize,
+}
+
+impl Folds {
+    fn of(&self, run: usize) -> usize {
+        self.kinds[run] % FOLDS
+    }
+}
+
+fn folds(runs: &[&Observation]) -> Folds {
     let mut distinct: Vec<&Observation> = Vec::new();
     let mut kinds = Vec::with_capacity(runs.len());
     for run in runs {
@@ -122,8 +135,24 @@ fn folds(runs: &[&Observation]) -> (Vec<usize>, usize) {
             distinct.push(run);
         }
     }
-    let folds = kinds.iter().map(|kind| kind % FOLDS).collect();
-    (folds, distinct.len())
+    Folds {
+        kinds,
+        distinct: distinct.len(),
+    }
+}
+
+/// Rank correlation of the means over runs of one kind: among those an order is chance.
+fn rank_of_kinds(folds: &Folds, predicted: &[f64], measured: &[f64]) -> Option<f64> {
+    let means = |values: &[f64]| -> Vec<f64> {
+        let mut sums = vec![(0.0, 0_u32); folds.distinct];
+        for (&kind, value) in folds.kinds.iter().zip(values) {
+            sums[kind].0 += value;
+            sums[kind].1 += 1;
+        }
+        let sums = sums.into_iter();
+        sums.map(|(sum, count)| sum / f64::from(count)).collect()
+    };
+    spearman(&means(predicted), &means(measured))
 }
 
 /// Figures that a fold's runs are predicted with.
@@ -132,23 +161,21 @@ struct Figures {
     framework: Framework,
 }
 
-/// For each run the figures of a fit to the other folds; `None` with fewer than two distinct runs.
+/// For each fold the figures of a fit to the others; `None` with fewer than two distinct runs.
 fn held_out(
     runs: &[&Observation],
     figures: &Figures,
     priors: &Priors,
     options: &FitOptions,
-) -> Option<(Vec<usize>, Vec<Figures>, usize)> {
-    let (folds, distinct) = folds(runs);
-    if distinct < 2 {
+) -> Option<(Folds, Vec<Figures>)> {
+    let folds = folds(runs);
+    if folds.distinct < 2 {
         return None;
     }
-    let fits = (0..FOLDS.min(distinct)).map(|fold| {
-        let others: Vec<&Observation> = runs
-            .iter()
-            .zip(&folds)
-            .filter(|(_, own)| **own != fold)
-            .map(|(run, _)| *run)
+    let fits = (0..FOLDS.min(folds.distinct)).map(|fold| {
+        let others: Vec<&Observation> = (0..runs.len())
+            .filter(|&run| folds.of(run) != fold)
+            .map(|run| runs[run])
             .collect();
         let (cluster, framework) = (&figures.cluster, &figures.framework);
         let fitted = fit(&others, cluster, framework, priors, options);
@@ -158,7 +185,7 @@ fn held_out(
         }
     });
     let fits = fits.collect();
-    Some((folds, fits, distinct))
+    Some((folds, fits))
 }
 
 /// Cross-validates the step times; `None` with fewer than two distinct timed runs.
@@ -176,7 +203,7 @@ pub fn times(
         cluster: cluster.clone(),
         framework: framework.clone(),
     };
-    let (folds, fits, distinct) = held_out(&runs, &shipped, &priors.only(Seen::InTime), options)?;
+    let (folds, fits) = held_out(&runs, &shipped, &priors.only(Seen::InTime), options)?;
     let scored = |figures: &dyn Fn(usize) -> usize, all: &[Figures]| {
         let mut errors = Vec::new();
         let mut utilisations = (Vec::new(), Vec::new());
@@ -193,15 +220,15 @@ pub fn times(
                 .1
                 .push(flops::utilisation(&job, measured).value());
         }
-        let rank = spearman(&utilisations.0, &utilisations.1);
+        let rank = rank_of_kinds(&folds, &utilisations.0, &utilisations.1);
         (score(&errors, rank), spread(&errors))
     };
     let (before, _) = scored(&|_| 0, &[shipped]);
-    let (after, spread) = scored(&|index| folds[index], &fits);
+    let (after, spread) = scored(&|run| folds.of(run), &fits);
     Some(Validation {
         measure: Measure::Error,
         runs: runs.len(),
-        distinct,
+        distinct: folds.distinct,
         before,
         after,
         spread,
@@ -222,7 +249,7 @@ pub fn memory(
     let known: Vec<&Observation> = known.filter(|run| run.status != Status::Other).collect();
     let peaks = known.iter().copied().filter(|run| run.peak.is_some());
     let peaks: Vec<&Observation> = peaks.collect();
-    let (runs, measure) = if folds(&peaks).1 >= 2 {
+    let (runs, measure) = if folds(&peaks).distinct >= 2 {
         (peaks, Measure::Error)
     } else {
         (known, Measure::Deviance)
@@ -232,7 +259,7 @@ pub fn memory(
         framework: framework.clone(),
     };
     let priors = priors.only(Seen::InMemory);
-    let (folds, fits, distinct) = held_out(&runs, &shipped, &priors, options)?;
+    let (folds, fits) = held_out(&runs, &shipped, &priors, options)?;
     let error = |run: &Observation, figures: &Figures| {
         let job = run.job(&figures.cluster, &figures.framework);
         let (measured, fullest) = run.predicted_peaks(&job);
@@ -242,13 +269,15 @@ pub fn memory(
             _ => censored(run.status, fullest, capacity, cluster.calibration.memory),
         }
     };
-    let pairs = runs.iter().zip(&folds);
-    let after: Vec<f64> = pairs.map(|(run, &fold)| error(run, &fits[fold])).collect();
+    let held_out = runs.iter().enumerate();
+    let after: Vec<f64> = held_out
+        .map(|(index, run)| error(run, &fits[folds.of(index)]))
+        .collect();
     let before: Vec<f64> = runs.iter().map(|run| error(run, &shipped)).collect();
     Some(Validation {
         measure,
         runs: runs.len(),
-        distinct,
+        distinct: folds.distinct,
         before: score(&before, None),
         after: score(&after, None),
         spread: spread(&after),
