@@ -115,7 +115,7 @@ fn verdict_text(verdict: Verdict, seen: Seen) -> &'static str {
             "the fit does not predict unseen runs better and is not taken"
         }
         (Verdict::RankingNotBetter, _) => {
-            "the fit does not rank unseen runs better and is not taken"
+            "the fit does not rank unseen runs better by 0.01 or more and is not taken"
         }
     }
 }
