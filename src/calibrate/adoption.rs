@@ -58,6 +58,8 @@ pub struct Calibrated {
     pub level: Option<Level>,
     /// The speeds that were adopted.
     pub speeds: Speeds,
+    /// How the shipped speeds were obtained.
+    pub base: CalibrationKind,
     /// Cross-validation of step times.
     pub time: Option<Validation>,
     /// Whether fitted speeds were adopted; `None` without timed runs.
@@ -134,6 +136,7 @@ pub fn calibrate_from(
         fitted,
         level,
         speeds: Speeds::Shipped,
+        base: cluster.calibration.kind,
         time,
         memory,
         stated: stated::by_all(observations),
@@ -162,9 +165,12 @@ impl Calibrated {
             verdict
                 .is_some_and(|verdict| verdict == Verdict::Accepted || adoption == Adoption::Always)
         };
+        // Of a data sheet's speeds even one run knows more.
+        let from_data_sheet = self.base == CalibrationKind::DataSheet;
         self.speeds = match self.level_verdict() {
             _ if adopted(self.time_verdict) => Speeds::Fitted,
             Some(Verdict::Accepted) => Speeds::Level,
+            Some(Verdict::Untested) if from_data_sheet => Speeds::Level,
             _ => Speeds::Shipped,
         };
         let memory = adopted(self.memory_verdict);
@@ -226,7 +232,7 @@ impl Calibrated {
         if let Some(score) = score {
             calibration.time_error = rounded(score.mean_error);
         }
-        if self.speeds != Speeds::Shipped {
+        if self.speeds != Speeds::Shipped && self.time.is_some() {
             calibration.kind = CalibrationKind::Measured;
         }
         if memory {

@@ -17,6 +17,8 @@ const KEY: &str = "efficiency.slowdown";
 /// Standard deviation of its logarithm before any run is seen: what step times are wrong by on a
 /// cluster that is known by its data sheet.
 const SIGMA: f64 = 0.15;
+/// What runs scatter by about their level.
+const SCATTER: f64 = 0.10;
 
 /// The factor as the runs teach it.
 #[derive(Debug, Clone)]
@@ -45,6 +47,8 @@ pub(super) fn level(
     };
     let priors = Priors { list: vec![prior] };
     let options = FitOptions {
+        time_scale: SCATTER,
+        time_prior_weight: SCATTER,
         residuals: Residuals::Kept,
         ..*options
     };

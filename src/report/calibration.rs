@@ -123,16 +123,18 @@ fn verdict_text(verdict: Verdict, seen: Seen) -> &'static str {
 /// What one factor on every duration does in place of the fit, where it was tried.
 fn level(calibrated: &Calibrated) -> Option<String> {
     let level = calibrated.level.as_ref()?;
-    let validation = level.validation.as_ref()?;
     let decision = match calibrated.speeds {
         Speeds::Level => "is adopted; it changes no ranking",
         Speeds::Shipped | Speeds::Fitted => "is not adopted",
     };
+    let error = match &level.validation {
+        Some(validation) => format!("mean error {}", percent(validation.after.mean_error)),
+        None => "untested".to_owned(),
+    };
     let text = format!(
-        "in place of the fit, all durations times {} (`{}`): mean error {}; that {decision}",
+        "in place of the fit, all durations times {} (`{}`): {error}; that {decision}",
         three_digits(level.estimate.value),
         level.estimate.prior.parameter.key,
-        percent(validation.after.mean_error),
     );
     Some(wrap(&text, 2))
 }
