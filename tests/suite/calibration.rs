@@ -9,6 +9,7 @@ use parlayout::calibrate::{
     self, Adoption, FitOptions, Observation, Priors, Residuals, Speeds, Verdict,
 };
 use parlayout::catalog::{self, Kind};
+use parlayout::cluster::CalibrationKind;
 use parlayout::cost_model::CellCosts;
 use parlayout::instance::{self, Overrides};
 use parlayout::plan::Outcome;
@@ -245,10 +246,14 @@ fn figures_that_made_the_runs_are_found() {
     assert_eq!(always.cluster.efficiency, fitted.cluster.efficiency);
     assert_eq!(calibrated.outliers.len(), 1);
     assert_eq!(calibrated.outliers[0].line, 8);
-    // One run moves figures, but nothing shows that they are better.
+    // One run moves figures, but nothing shows that they are better than a data sheet's level.
     let one = check(&all[..1], Adoption::Tested);
     assert_eq!(one.time_verdict, Some(Verdict::Untested));
-    assert_eq!(one.cluster.efficiency, machine.cluster.efficiency);
+    let mut levelled = machine.cluster.efficiency.clone();
+    levelled.slowdown = one.cluster.efficiency.slowdown;
+    assert_eq!(one.cluster.efficiency, levelled);
+    assert!((1.05..1.18).contains(&levelled.slowdown));
+    assert_eq!(one.cluster.calibration.kind, CalibrationKind::DataSheet);
     let taken = check(&all[..1], Adoption::Always);
     assert_ne!(taken.cluster.efficiency, machine.cluster.efficiency);
     // None leaves everything as it is.
