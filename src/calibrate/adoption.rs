@@ -235,7 +235,8 @@ impl Calibrated {
         if self.speeds != Speeds::Shipped && self.time.is_some() {
             calibration.kind = CalibrationKind::Measured;
         }
-        if memory {
+        // Runs that tell only of fitting or not were weighed by the error that was shipped.
+        if memory && self.evidence.peaks > 0 {
             calibration.memory = memory_error(self.memory.as_ref(), self.evidence.peaks);
         }
         let base = &calibration.source;
