@@ -113,7 +113,7 @@ pub fn cases(
     for (position, file) in files.iter().enumerate() {
         let columns = layout_columns(file);
         for run in file.runs.iter().filter(|run| run.status != Status::Other) {
-            let modelled = match predict(run) {
+            let modelled = match predict(run).and_then(known_end(run)) {
                 Ok(found) => found,
                 Err(Skip(reason)) => {
                     *skipped.entry(reason).or_default() += 1;
@@ -138,6 +138,14 @@ pub fn cases(
     let mut skipped: Skipped = skipped.into_iter().collect();
     skipped.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     (cases, skipped)
+}
+
+/// Refuses what was predicted of a run of which nobody knows how it ended.
+fn known_end(run: &Run) -> impl Fn(Modelled) -> Result<Modelled, Skip> {
+    move |modelled| match run.status {
+        Status::Unstated => Err(Skip("no status stated".to_owned())),
+        _ => Ok(modelled),
+    }
 }
 
 /// The file's group of the run, or else its network, GPUs, sequence length and batch.

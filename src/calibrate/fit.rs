@@ -215,7 +215,7 @@ pub(super) fn censored(status: Status, peak: Bytes, capacity: Bytes, error: Memo
     let excess = ((peak / capacity).ln() - error.shift) / error.scale;
     let wrong = match status {
         Status::OutOfMemory => -excess,
-        Status::Ok | Status::Other => excess,
+        Status::Ok | Status::Other | Status::Unstated => excess,
     };
     (2.0 * (wrong.max(0.0) + (-wrong.abs()).exp().ln_1p())).sqrt()
 }

@@ -109,7 +109,7 @@ pub(super) fn outliers(
         let unlikely = match run.status {
             Status::Ok => oom_probability > CERTAIN,
             Status::OutOfMemory => oom_probability < 1.0 - CERTAIN,
-            Status::Other => false,
+            Status::Other | Status::Unstated => false,
         };
         if unlikely {
             misses.push((index, Miss::Ending { oom_probability }));

@@ -3,11 +3,13 @@
 use super::observation::Observation;
 use crate::cluster::Cluster;
 use crate::framework::Framework;
-use crate::runs::{Run, Skip, Status};
+use crate::runs::{Run, Skip, Status, other_gpu};
 
 /// A row that a fit cannot use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkippedRow {
+    /// The file of runs; empty for a run read from a log.
+    pub file: String,
     /// Line in the file of runs; 0 for a run read from a log.
     pub line: u64,
     /// Source and run.
@@ -29,6 +31,7 @@ pub fn observe(
         match observation(run, cluster, framework) {
             Ok(observation) => observations.push(observation),
             Err(Skip(reason)) => skipped.push(SkippedRow {
+                file: run.file.clone(),
                 line: run.line,
                 name: run.label(),
                 reason,
@@ -39,19 +42,20 @@ pub fn observe(
 }
 
 fn observation(run: &Run, cluster: &Cluster, framework: &Framework) -> Result<Observation, Skip> {
-    let gpu = &cluster.accelerator.name;
-    // `a100` without a memory size may be either A100; a GPU without a name may be any.
-    let other = gpu != "custom" && !run.gpu.is_empty() && !gpu.starts_with(&run.gpu);
-    if other {
-        return Err(Skip(format!("it ran on {}, not {gpu}", run.gpu)));
+    if let Some(fault) = &run.fault {
+        return Err(Skip(fault.clone()));
+    }
+    if let Some(other) = other_gpu(run, cluster) {
+        return Err(other);
     }
     if !run.framework.is_empty() && run.framework != framework.name {
         let (own, fitted) = (&run.framework, &framework.name);
         return Err(Skip(format!("it ran under {own}, not {fitted}")));
     }
     let observation = Observation::new(run, cluster, framework)?;
-    if run.status == Status::Other {
-        return Err(Skip("it neither ran nor ran out of memory".to_owned()));
+    match run.status {
+        Status::Ok | Status::OutOfMemory => Ok(observation),
+        Status::Other => Err(Skip("it neither ran nor ran out of memory".to_owned())),
+        Status::Unstated => Err(Skip("no status stated".to_owned())),
     }
-    Ok(observation)
 }

@@ -9,9 +9,10 @@ use parlayout::framework::Framework;
 use parlayout::instance::{self, Machine};
 use parlayout::report::calibration::{Subject, calibration};
 use parlayout::report::{Colour, json};
-use parlayout::runs::{self, Run, RunSetups};
+use parlayout::runs::{Run, RunSetups};
 
 use super::logs::LogArguments;
+use super::runs::read;
 use super::{Format, SOLVED, print, style};
 
 #[derive(Debug, Args)]
@@ -49,7 +50,11 @@ pub(crate) fn run(arguments: &CalibrateArguments, colour: Colour) -> Result<u8> 
     let (observations, skipped) = calibrate::observe(&rows, &machine.cluster, &framework);
     if observations.is_empty() {
         let first = skipped.first().map_or(String::new(), |row| {
-            format!("; the first ({}): {}", row.name, row.reason)
+            let place = match row.line {
+                0 => row.name.clone(),
+                line => format!("`{}` line {line}", row.file),
+            };
+            format!("; the first, {place}: {}", row.reason)
         });
         bail!("none of {} runs can be used{first}", rows.len());
     }
@@ -104,7 +109,7 @@ pub(crate) fn run(arguments: &CalibrateArguments, colour: Colour) -> Result<u8> 
 fn rows(arguments: &CalibrateArguments) -> Result<(Vec<Run>, Vec<String>)> {
     let mut rows = Vec::new();
     for path in &arguments.runs {
-        rows.extend(runs::read(path)?.runs);
+        rows.extend(read(path)?.runs);
     }
     let mut notes = Vec::new();
     for (mut run, note) in arguments.logs.runs()? {
@@ -125,15 +130,15 @@ fn framework(arguments: &CalibrateArguments, machine: &Machine, rows: &[Run]) ->
     }
     let setups = RunSetups::new(Some(machine.clone()), None)?;
     let mut found: Option<Framework> = None;
-    for row in rows {
+    for row in rows.iter().filter(|row| row.fault.is_none()) {
         let own = setups
             .framework(row)
             .map_err(|skip| anyhow::anyhow!(skip.0))?;
         match &found {
             Some(first) if first.name != own.name => bail!(
-                "run {} ran under `{}`, rows before it under `{}`\nhint: calibrate one framework \
+                "{} ran under `{}`, rows before it under `{}`\nhint: calibrate one framework \
                  at a time, `--framework {}`",
-                row.label(),
+                row.place(),
                 own.name,
                 first.name,
                 first.name

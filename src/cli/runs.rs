@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use parlayout::instance;
-use parlayout::runs::{self, RunSetups, Verdict};
+use parlayout::runs::{self, Run, RunSetups, RunsFile, Verdict};
 
 use super::evaluate::EvaluateFormat;
 use super::instance_arguments::JobArguments;
@@ -21,8 +21,17 @@ const PREDICTED: [&str; 6] = [
     "skipped",
 ];
 
-pub(crate) fn run(path: &Path, job: &JobArguments, format: EvaluateFormat) -> Result<u8> {
+/// Reads a file of runs and warns of columns that may be misspelt.
+pub(crate) fn read(path: &Path) -> Result<RunsFile> {
     let file = runs::read(path)?;
+    for warning in &file.warnings {
+        complain(&format!("warning: `{}`: {warning}", path.display()));
+    }
+    Ok(file)
+}
+
+pub(crate) fn run(path: &Path, job: &JobArguments, format: EvaluateFormat) -> Result<u8> {
+    let file = read(path)?;
     let machine = job.cluster().map(instance::read_machine).transpose()?;
     let setups = RunSetups::new(machine, job.framework())?;
     let predicted = |run| setups.model(run);
@@ -53,20 +62,35 @@ pub(crate) fn run(path: &Path, job: &JobArguments, format: EvaluateFormat) -> Re
         EvaluateFormat::Table => table_text(&file, &rows)?,
     };
     print(&text)?;
-    let faulty: Vec<&str> = file
-        .runs
+    Ok(complain_of_faults(&file.runs))
+}
+
+/// Most faulty rows that are named one by one beside the answer.
+const MOST_FAULTS: usize = 20;
+
+/// Names the rows that cannot be read; the exit code.
+fn complain_of_faults(runs: &[Run]) -> u8 {
+    let faulty = runs
         .iter()
-        .filter_map(|run| run.fault.as_deref())
+        .filter_map(|run| Some((run, run.fault.as_ref()?)));
+    let faults: Vec<String> = faulty
+        .map(|(run, fault)| format!("{}: {fault}", run.place()))
         .collect();
-    let Some(first) = faulty.first() else {
-        return Ok(SOLVED);
-    };
+    if faults.is_empty() {
+        return SOLVED;
+    }
+    for fault in faults.iter().take(MOST_FAULTS) {
+        complain(fault);
+    }
+    let more = faults.len().saturating_sub(MOST_FAULTS);
+    if more > 0 {
+        complain(&format!("and {more} more"));
+    }
+    let (faulty, all) = (faults.len(), runs.len());
     complain(&format!(
-        "{} of {} rows cannot be read and are skipped; the first: {first}",
-        faulty.len(),
-        file.runs.len()
+        "{faulty} of {all} rows cannot be read and are skipped"
     ));
-    Ok(BAD_INPUT)
+    BAD_INPUT
 }
 
 fn csv_text(file: &runs::RunsFile, rows: &[[String; 6]]) -> Result<String> {

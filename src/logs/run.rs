@@ -213,6 +213,7 @@ fn row(
     let text = Option::unwrap_or_default;
     Run {
         raw: csv::StringRecord::new(),
+        file: String::new(),
         fault: None,
         line: 0,
         source: String::new(),

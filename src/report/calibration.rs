@@ -332,26 +332,20 @@ fn skipped(rows: &[SkippedRow]) -> Option<String> {
     if rows.is_empty() {
         return None;
     }
-    let mut reasons: Vec<(&SkippedRow, usize)> = Vec::new();
+    let mut reasons: Vec<Vec<&SkippedRow>> = Vec::new();
     for row in rows {
-        match reasons
-            .iter_mut()
-            .find(|(first, _)| first.reason == row.reason)
-        {
-            Some((_, count)) => *count += 1,
-            None => reasons.push((row, 1)),
+        let same = |members: &&mut Vec<&SkippedRow>| members[0].reason == row.reason;
+        match reasons.iter_mut().find(same) {
+            Some(members) => members.push(row),
+            None => reasons.push(vec![row]),
         }
     }
     let mut lines = vec![format!("{} not used:", count(rows.len(), "run"))];
-    lines.extend(reasons.into_iter().map(|(first, number)| {
-        let place = place(first.line, &first.name);
-        let more = if number > 1 {
-            format!(" and {} more", number - 1)
-        } else {
-            String::new()
-        };
-        wrap(&format!("- {place}{more}: {}", first.reason), 2)
-    }));
+    lines.extend(
+        reasons
+            .into_iter()
+            .map(|members| wrap(&format!("- {}: {}", places(&members), members[0].reason), 2)),
+    );
     Some(lines.join("\n"))
 }
 
@@ -359,7 +353,33 @@ fn skipped(rows: &[SkippedRow]) -> Option<String> {
 fn place(line: u64, name: &str) -> String {
     match line {
         0 => name.to_owned(),
+        line if name.is_empty() => format!("line {line}"),
         line => format!("line {line} ({name})"),
+    }
+}
+
+/// Most lines that are listed for one reason.
+const MOST_LINES: usize = 8;
+
+/// Where rows stand that are left out for the same reason: one with its name, several by their lines.
+fn places(rows: &[&SkippedRow]) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    let mut before = "";
+    for row in rows.iter().take(MOST_LINES) {
+        let SkippedRow {
+            file, line, name, ..
+        } = row;
+        parts.push(match (rows.len(), file.is_empty()) {
+            (_, true) => name.clone(),
+            (1, _) => format!("`{file}` {}", place(*line, name)),
+            _ if before == file => line.to_string(),
+            _ => format!("`{file}` line {line}"),
+        });
+        before = file;
+    }
+    match rows.len().saturating_sub(MOST_LINES) {
+        0 => parts.join(", "),
+        more => format!("{} and {more} more", parts.join(", ")),
     }
 }
 

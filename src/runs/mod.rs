@@ -1,9 +1,11 @@
 //! Measured runs: reading them, and asking the cost model what it would have said.
 
+mod columns;
 mod model_run;
 mod record;
 mod setups;
+mod table;
 
 pub use model_run::{Modelled, Shape, Skip, Stated, Verdict, model, shape};
 pub use record::{Run, RunsError, RunsFile, Status, read};
-pub use setups::RunSetups;
+pub use setups::{RunSetups, other_gpu};

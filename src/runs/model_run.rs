@@ -69,6 +69,9 @@ impl Verdict {
     }
 }
 
+/// More layers than any network has: a mistake.
+const MOST_LAYERS: u32 = 1024;
+
 /// Vocabulary assumed where a source names none: that of GPT-2, padded.
 const USUAL_VOCABULARY: u64 = 50_304;
 
@@ -131,9 +134,7 @@ impl Stated {
 ///
 /// The reason why the row cannot be modelled.
 pub fn model(run: &Run, cluster: &Cluster, framework: &Framework) -> Result<Modelled, Skip> {
-    if let Some(fault) = &run.fault {
-        return Err(Skip(format!("line {}: {fault}", run.line)));
-    }
+    readable(run)?;
     let Shape {
         job,
         layout,
@@ -174,6 +175,14 @@ pub fn shape(run: &Run, cluster: &Cluster, framework: &Framework) -> Result<Shap
     })
 }
 
+/// Refuses a row with a fault.
+pub(super) fn readable(run: &Run) -> Result<(), Skip> {
+    match &run.fault {
+        Some(fault) => Err(Skip(format!("{}: {fault}", run.place()))),
+        None => Ok(()),
+    }
+}
+
 fn missing(column: &str) -> Skip {
     Skip(format!("no {column} stated"))
 }
@@ -195,23 +204,39 @@ fn transformer(run: &Run) -> Result<Transformer, Skip> {
         .key_value_heads
         .filter(|&count| count > 0)
         .unwrap_or(heads);
-    let head_width = hidden / heads;
-    if head_width == 0 || key_value_heads > heads {
-        return Err(Skip(format!(
-            "{heads} heads do not fit a hidden size of {hidden}"
-        )));
+    let layers = stated(run.layers, "layers")?;
+    let broken = if layers > MOST_LAYERS {
+        Some(format!("{layers} layers are more than {MOST_LAYERS}"))
+    } else if !hidden.is_multiple_of(heads) {
+        Some(format!(
+            "{heads} heads do not divide a hidden size of {hidden}"
+        ))
+    } else if !heads.is_multiple_of(key_value_heads) {
+        Some(format!(
+            "{key_value_heads} key-value heads do not divide {heads} heads"
+        ))
+    } else {
+        None
+    };
+    if let Some(reason) = broken {
+        return Err(Skip(reason));
     }
     Ok(Transformer {
         name: run.model.clone(),
-        layers: stated(run.layers, "layers")?,
+        layers,
         hidden,
         heads,
         key_value_heads,
-        head_width,
+        head_width: hidden / heads,
         feed_forward_width: stated(run.feed_forward_width, "feed-forward width")?,
         feed_forward: match run.mlp_matrices {
             Some(2) => FeedForward::Plain,
-            _ => FeedForward::Gated,
+            None | Some(0 | 3) => FeedForward::Gated,
+            Some(other) => {
+                return Err(Skip(format!(
+                    "{other} feed-forward matrices are not modelled"
+                )));
+            }
         },
         vocabulary: run
             .vocabulary
@@ -226,12 +251,12 @@ fn transformer(run: &Run) -> Result<Transformer, Skip> {
 
 /// The cluster with the row's number of GPUs.
 fn sized(run: &Run, cluster: &Cluster) -> Result<Cluster, Skip> {
+    if run.gpus_per_node == Some(0) {
+        return Err(Skip("a node has 0 GPUs".to_owned()));
+    }
     Ok(Cluster {
         gpus: stated(run.gpus, "GPU count")?,
-        gpus_per_node: run
-            .gpus_per_node
-            .filter(|&g| g > 0)
-            .unwrap_or(cluster.gpus_per_node),
+        gpus_per_node: run.gpus_per_node.unwrap_or(cluster.gpus_per_node),
         ..cluster.clone()
     })
 }
@@ -269,6 +294,14 @@ fn layout(run: &Run, job: &Job) -> Result<Layout, Skip> {
         return Err(Skip(
             "the global batch is smaller than one micro-batch a replica".to_owned(),
         ));
+    }
+    let (batch, replicas) = (job.workload.global_batch, u64::from(cell.data_parallel));
+    let at_once = replicas * u64::from(cell.micro_batch);
+    if !batch.is_multiple_of(at_once) {
+        return Err(Skip(format!(
+            "{replicas} replicas with micro-batches of {} do not divide a global batch of {batch}",
+            cell.micro_batch
+        )));
     }
     let layers = job.transformer.layers;
     if cell.pipeline_parallel > layers {

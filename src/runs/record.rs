@@ -1,10 +1,12 @@
 //! A file of measured runs: one row a run, columns as in `data/README.md`.
 
-use std::cell::RefCell;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use csv::StringRecord;
+
+use super::columns::{self, Columns, Fields};
+use super::table::{self, Row};
 
 /// Rows of a file with the header that names their fields.
 #[derive(Debug, Clone)]
@@ -13,6 +15,8 @@ pub struct RunsFile {
     pub header: StringRecord,
     /// The rows.
     pub runs: Vec<Run>,
+    /// What of the header may be a mistake, for people.
+    pub warnings: Vec<String>,
 }
 
 /// One measured run. `None` and empty text mean that the source does not say.
@@ -20,10 +24,12 @@ pub struct RunsFile {
 pub struct Run {
     /// The row as it stands in the file.
     pub raw: StringRecord,
-    /// Line in the file, from 1.
+    /// The file that it was read from; empty for a run read from a log.
+    pub file: String,
+    /// Line in the file, from 1, which is the header; 0 for a run read from a log.
     pub line: u64,
-    /// What is wrong with the row, if a field holds something else than its column does. The field
-    /// counts as empty.
+    /// What is wrong with the row, if a field holds something else than its column does, or if its
+    /// fields cannot be told apart. Such fields count as empty.
     pub fault: Option<String>,
     /// Where the run comes from.
     pub source: String,
@@ -117,6 +123,18 @@ impl Run {
     pub fn label(&self) -> String {
         format!("{} {}", self.source, self.run).trim().to_owned()
     }
+
+    /// Where the run stands, for people: file and line, with its name if it has one; for a run read
+    /// from a log its name.
+    #[must_use]
+    pub fn place(&self) -> String {
+        let (file, line, name) = (&self.file, self.line, self.label());
+        match (line, name.is_empty()) {
+            (0, _) => name,
+            (_, true) => format!("`{file}` line {line}"),
+            (_, false) => format!("`{file}` line {line} ({name})"),
+        }
+    }
 }
 
 /// How a run ended.
@@ -126,8 +144,23 @@ pub enum Status {
     Ok,
     /// It ran out of memory.
     OutOfMemory,
-    /// Something else: it says nothing about memory or time.
+    /// Something else (`error`, `kernel_unavailable`): it says nothing about memory or time.
     Other,
+    /// Nobody knows: the source does not say, or the row cannot be read.
+    Unstated,
+}
+
+impl Status {
+    /// How a run ended, if it ended in a way that is known.
+    fn parse(text: &str) -> Option<Self> {
+        Some(match text.to_ascii_lowercase().as_str() {
+            "" => Self::Unstated,
+            "ok" => Self::Ok,
+            "oom" => Self::OutOfMemory,
+            "error" | "kernel_unavailable" => Self::Other,
+            _ => return None,
+        })
+    }
 }
 
 /// Why a file of runs cannot be read.
@@ -146,8 +179,8 @@ pub enum RunsError {
     Csv {
         /// The file.
         path: PathBuf,
-        /// What the reader said.
-        cause: csv::Error,
+        /// What is wrong with it.
+        cause: String,
     },
     /// Columns are missing.
     #[error("`{}` lacks the columns {}", path.display(), columns.join(", "))]
@@ -156,6 +189,20 @@ pub enum RunsError {
         path: PathBuf,
         /// The missing columns.
         columns: Vec<String>,
+    },
+    /// Columns stand in the header more than once.
+    #[error("`{}` has more than one column {}\nhint: keep one of each", path.display(), columns.join(", "))]
+    Repeated {
+        /// The file.
+        path: PathBuf,
+        /// The repeated columns.
+        columns: Vec<String>,
+    },
+    /// There is no row below the header.
+    #[error("`{}` has a header and no runs", path.display())]
+    Empty {
+        /// The file.
+        path: PathBuf,
     },
     /// The file is too large to be a table of runs.
     #[error("`{}` has more than {LARGEST_FILE} bytes: is it a table of runs?", path.display())]
@@ -168,160 +215,85 @@ pub enum RunsError {
 /// Larger files are refused: a run takes some 200 bytes.
 const LARGEST_FILE: u64 = 1 << 28;
 
-/// Columns without which no row can be modelled.
-const REQUIRED: [&str; 14] = [
-    "layers",
-    "hidden",
-    "ffn",
-    "heads",
-    "vocab",
-    "gpu",
-    "gpus",
-    "seq_len",
-    "global_batch",
-    "micro_batch",
-    "tensor_parallel",
-    "pipeline_parallel",
-    "data_parallel",
-    "status",
-];
-
 /// Reads a file of runs.
 ///
 /// # Errors
 ///
-/// When the file cannot be read, is too large, is not CSV, or lacks a necessary column. A field that
-/// holds something else than its column does is a fault of its row alone.
+/// When the file cannot be read, is too large, lacks a necessary column, has one twice, or has no
+/// rows. A field that holds something else than its column does is a fault of its row alone, and so
+/// is a row of too many or too few fields.
 pub fn read(path: &Path) -> Result<RunsFile, RunsError> {
-    let file = std::fs::File::open(path).map_err(|cause| RunsError::Open {
+    let text = bytes(path)?;
+    let path = path.to_owned();
+    let table = match table::read(&text) {
+        Ok(table) => table,
+        Err(cause) => return Err(RunsError::Csv { path, cause }),
+    };
+    let header = table.header;
+    let repeated = columns::repeated(&header);
+    if !repeated.is_empty() {
+        let columns = repeated;
+        return Err(RunsError::Repeated { path, columns });
+    }
+    let missing = columns::missing(&header);
+    if !missing.is_empty() {
+        let columns = missing;
+        return Err(RunsError::Columns { path, columns });
+    }
+    if table.rows.is_empty() {
+        return Err(RunsError::Empty { path });
+    }
+    let file = path.display().to_string();
+    let columns = Columns::new(&header);
+    let rows = table.rows.into_iter();
+    Ok(RunsFile {
+        runs: rows.map(|row| run(&file, &columns, row)).collect(),
+        warnings: columns::misspelt(&header),
+        header,
+    })
+}
+
+/// The content of a file of possible size.
+fn bytes(path: &Path) -> Result<Vec<u8>, RunsError> {
+    let unreadable = |cause| RunsError::Open {
         path: path.to_owned(),
         cause,
-    })?;
+    };
+    let file = std::fs::File::open(path).map_err(unreadable)?;
     let mut text = Vec::new();
     let read = file.take(LARGEST_FILE + 1).read_to_end(&mut text);
-    read.map_err(|cause| RunsError::Open {
-        path: path.to_owned(),
-        cause,
-    })?;
+    read.map_err(unreadable)?;
     if text.len() as u64 > LARGEST_FILE {
         return Err(RunsError::TooLarge {
             path: path.to_owned(),
         });
     }
-    let csv_error = |cause| RunsError::Csv {
-        path: path.to_owned(),
-        cause,
-    };
-    let mut reader = csv::Reader::from_reader(text.as_slice());
-    let header = reader.headers().map_err(csv_error)?.clone();
-    let missing: Vec<String> = REQUIRED
-        .iter()
-        .filter(|&&column| !header.iter().any(|name| name == column))
-        .map(|column| format!("`{column}`"))
-        .collect();
-    if !missing.is_empty() {
-        return Err(RunsError::Columns {
-            path: path.to_owned(),
-            columns: missing,
-        });
-    }
-    let columns = Columns::new(&header);
-    let mut runs = Vec::new();
-    for record in reader.records() {
-        let raw = record.map_err(csv_error)?;
-        runs.push(parse(&columns, raw));
-    }
-    Ok(RunsFile { header, runs })
+    Ok(text)
 }
 
-/// Positions of the known columns, looked up once a file.
-struct Columns(std::collections::HashMap<String, usize>);
-
-impl Columns {
-    fn new(header: &StringRecord) -> Self {
-        Self(
-            header
-                .iter()
-                .enumerate()
-                .map(|(index, name)| (name.to_owned(), index))
-                .collect(),
-        )
+/// The run of a row. Of a row whose fields cannot be told apart nothing is taken.
+fn run(file: &str, columns: &Columns, row: Row) -> Run {
+    let none = StringRecord::new();
+    let lost = row.fault.is_some();
+    let fields = Fields::new(columns, if lost { &none } else { &row.fields });
+    let run = parse(&fields);
+    Run {
+        file: file.to_owned(),
+        line: row.line,
+        fault: row.fault.or(fields.into_fault()),
+        raw: row.fields,
+        ..run
     }
 }
 
-/// A row with access by column. A field that cannot be read is empty, and the first such is kept.
-struct Fields<'a> {
-    columns: &'a Columns,
-    raw: &'a StringRecord,
-    fault: RefCell<Option<String>>,
-}
+/// Largest share of the bf16 peak: formats of 8 bits may exceed 1, percents exceed this.
+const LARGEST_MFU: f64 = 2.0;
 
-impl Fields<'_> {
-    fn text(&self, column: &'static str) -> &str {
-        let index = self.columns.0.get(column);
-        index
-            .and_then(|&index| self.raw.get(index))
-            .map_or("", str::trim)
-    }
-
-    fn fault<T>(&self, column: &'static str, expected: &'static str) -> Option<T> {
-        let mut fault = self.fault.borrow_mut();
-        let text = self.text(column);
-        fault.get_or_insert_with(|| format!("column `{column}` holds `{text}`, not {expected}"));
-        None
-    }
-
-    /// A number that is not negative; `None` where the field is empty.
-    fn number(&self, column: &'static str) -> Option<f64> {
-        let text = self.text(column);
-        if text.is_empty() {
-            return None;
-        }
-        let number = text
-            .parse::<f64>()
-            .ok()
-            .filter(|n| n.is_finite() && *n >= 0.0);
-        number.or_else(|| self.fault(column, "a number from 0"))
-    }
-
-    /// A whole number (written `8` or `8.0`) up to `most`.
-    fn whole(&self, column: &'static str, most: f64) -> Option<u64> {
-        let number = self.number(column)?;
-        if number.fract() != 0.0 || number > most {
-            return self.fault(column, "a whole number of possible size");
-        }
-        Some(number as u64)
-    }
-
-    fn size(&self, column: &'static str) -> Option<u64> {
-        self.whole(column, 1e9)
-    }
-
-    fn degree(&self, column: &'static str) -> Option<u32> {
-        self.whole(column, f64::from(1 << 20))
-            .map(|number| number as u32)
-    }
-
-    fn switch(&self, column: &'static str) -> Option<bool> {
-        match self.text(column).to_ascii_lowercase().as_str() {
-            "" => None,
-            "true" | "1" => Some(true),
-            "false" | "0" => Some(false),
-            _ => self.fault(column, "true or false"),
-        }
-    }
-}
-
-fn parse(columns: &Columns, raw: StringRecord) -> Run {
-    let line = raw.position().map_or(0, csv::Position::line);
-    let fields = Fields {
-        columns,
-        raw: &raw,
-        fault: RefCell::default(),
-    };
+fn parse(fields: &Fields) -> Run {
     let text = |column| fields.text(column).to_owned();
-    let run = Run {
-        line,
+    Run {
+        file: String::new(),
+        line: 0,
         fault: None,
         source: text("source"),
         group: text("group"),
@@ -336,11 +308,11 @@ fn parse(columns: &Columns, raw: StringRecord) -> Run {
         mlp_matrices: fields.degree("mlp_matrices"),
         vocabulary: fields.size("vocab"),
         experts: fields.degree("experts"),
-        gpu: text("gpu"),
+        gpu: fields.text("gpu").to_ascii_lowercase(),
         gpus: fields.degree("gpus"),
         gpus_per_node: fields.degree("gpus_per_node"),
-        internode_allreduce: fields.number("internode_allreduce_gb_s"),
-        intranode_allreduce: fields.number("intranode_allreduce_gb_s"),
+        internode_allreduce: fields.bandwidth("internode_allreduce_gb_s"),
+        intranode_allreduce: fields.bandwidth("intranode_allreduce_gb_s"),
         sequence_length: fields.size("seq_len"),
         global_batch: fields.size("global_batch"),
         micro_batch: fields.degree("micro_batch"),
@@ -355,22 +327,24 @@ fn parse(columns: &Columns, raw: StringRecord) -> Run {
         checkpointing: text("checkpointing"),
         sharding: text("sharding"),
         precision: text("precision"),
-        gradient_bytes: fields.number("gradient_bytes"),
+        gradient_bytes: fields.number("gradient_bytes", 16.0, ""),
         attention_kernel: text("attention_kernel"),
         rmsnorm_kernel: fields.switch("rmsnorm_kernel"),
         variant: text("variant"),
-        status: match fields.text("status") {
-            "ok" => Status::Ok,
-            "oom" => Status::OutOfMemory,
-            _ => Status::Other,
-        },
-        step_time: fields.number("step_time_s"),
-        peak_memory: fields.number("peak_memory_gib"),
+        status: status(fields),
+        step_time: fields.number("step_time_s", 1e6, " of seconds"),
+        peak_memory: fields.number("peak_memory_gib", 1e5, " of GiB"),
         peak_stage: fields.degree("peak_stage"),
-        mfu: fields.number("mfu"),
+        mfu: fields.number("mfu", LARGEST_MFU, ""),
         timing_usable: fields.switch("timing_usable").unwrap_or(true),
         raw: StringRecord::new(),
-    };
-    let fault = fields.fault.into_inner();
-    Run { raw, fault, ..run }
+    }
+}
+
+fn status(fields: &Fields) -> Status {
+    Status::parse(fields.text("status")).unwrap_or_else(|| {
+        let shown = fields.shown("status");
+        fields.note(format!("status `{shown}` is neither `ok` nor `oom`"));
+        Status::Unstated
+    })
 }

@@ -9,7 +9,7 @@ use crate::framework::Framework;
 use crate::instance::Machine;
 use crate::layout::Sharding;
 
-use super::model_run::{Modelled, Skip, model};
+use super::model_run::{Modelled, Skip, model, readable};
 use super::record::Run;
 
 /// The cluster that the paper's runs were measured on, for rows of its GPU.
@@ -73,9 +73,13 @@ impl RunSetups {
     ///
     /// # Errors
     ///
-    /// If no cluster of the catalog has the row's GPU.
+    /// If no cluster of the catalog has the row's GPU, or the given one has another.
     pub fn cluster(&self, run: &Run) -> Result<Cluster, Skip> {
-        self.machine(run).map(|(_, machine)| machine.cluster)
+        let (_, machine) = self.machine(run)?;
+        match other_gpu(run, &machine.cluster).filter(|_| self.machine.is_some()) {
+            Some(other) => Err(other),
+            None => Ok(machine.cluster),
+        }
     }
 
     /// The cluster for a row, by its preset (empty: the given one).
@@ -131,8 +135,18 @@ impl RunSetups {
     ///
     /// The reason why the row cannot be modelled.
     pub fn model(&self, run: &Run) -> Result<Modelled, Skip> {
+        readable(run)?;
         model(run, &self.cluster(run)?, &self.framework(run)?)
     }
+}
+
+/// Why a run tells nothing of a cluster: it ran on another GPU. `a100` without a memory size may be
+/// either A100; a GPU without a name may be any.
+#[must_use]
+pub fn other_gpu(run: &Run, cluster: &Cluster) -> Option<Skip> {
+    let (own, gpu) = (&run.gpu, &cluster.accelerator.name);
+    let other = gpu != "custom" && !own.is_empty() && !gpu.starts_with(own.as_str());
+    other.then(|| Skip(format!("it ran on {own}, not {gpu}")))
 }
 
 /// The catalog's cluster for a row.

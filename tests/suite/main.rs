@@ -16,6 +16,7 @@ mod objectives;
 mod prices;
 mod properties;
 mod readme;
+mod runs;
 mod staged;
 mod support;
 mod worked_rows;

@@ -12,11 +12,12 @@ use parlayout::catalog;
 use parlayout::instance;
 use parlayout::report::Colour;
 use parlayout::report::backtest::{self as report, Answer, BacktestReport, TransferReport};
-use parlayout::runs::{self, RunSetups, RunsFile, Skip};
+use parlayout::runs::{RunSetups, RunsFile, Skip};
 
 pub(crate) use arguments::BacktestArguments;
 use arguments::BacktestFormat;
 
+use super::runs::read;
 use super::{SOLVED, print, style};
 
 pub(crate) fn run(arguments: &BacktestArguments, colour: Colour) -> Result<u8> {
@@ -24,8 +25,8 @@ pub(crate) fn run(arguments: &BacktestArguments, colour: Colour) -> Result<u8> {
     let files = arguments
         .runs
         .iter()
-        .map(|path| runs::read(path))
-        .collect::<Result<Vec<RunsFile>, _>>()?;
+        .map(|path| read(path))
+        .collect::<Result<Vec<RunsFile>>>()?;
     let cluster = arguments.cluster.as_deref().map(instance::read_machine);
     let mut setups = RunSetups::new(cluster.transpose()?, arguments.framework.as_deref())?;
     if arguments.belief(Belief::Shipped) == Belief::Generic {

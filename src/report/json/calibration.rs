@@ -154,6 +154,8 @@ struct OutlierDocument {
 /// A row that was not used.
 #[derive(Debug, Serialize, JsonSchema)]
 struct SkippedDocument {
+    /// The file of runs; null for a log.
+    file: Option<String>,
     /// Line in the file of runs; null for a log.
     line: Option<u64>,
     /// Source and run.
@@ -297,6 +299,7 @@ impl OutlierDocument {
 impl SkippedDocument {
     fn new(row: &SkippedRow) -> Self {
         Self {
+            file: Some(row.file.clone()).filter(|file| !file.is_empty()),
             line: Some(row.line).filter(|&line| line > 0),
             run: row.name.clone(),
             reason: row.reason.clone(),

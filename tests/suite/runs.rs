@@ -1,0 +1,217 @@
+//! Files of runs as people write them: misspelt, cut short, with impossible figures.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use parlayout::backtest;
+use parlayout::runs::{self, RunSetups, RunsError, RunsFile, Status};
+
+const HEADER: &str = "layers,hidden,ffn,heads,kv_heads,vocab,gpu,gpus,gpus_per_node,\
+                      internode_allreduce_gb_s,seq_len,global_batch,micro_batch,tensor_parallel,\
+                      pipeline_parallel,data_parallel,sequence_parallel,framework,status,\
+                      step_time_s,peak_memory_gib,mfu";
+const ROW: &str = "32,4096,11008,32,32,32000,a100-80gb,16,8,100,2048,128,1,2,1,8,true,megatron-lm,\
+                   ok,6.5,40,0.5";
+
+/// A row that differs in some columns.
+fn row(changes: &[(&str, &str)]) -> String {
+    let fields = HEADER.split(',').zip(ROW.split(','));
+    let changed = fields.map(|(name, value)| {
+        let change = changes.iter().find(|(column, _)| *column == name);
+        change.map_or(value, |(_, value)| value).to_owned()
+    });
+    changed.collect::<Vec<_>>().join(",")
+}
+
+/// A file of the test `name`.
+fn file(name: &str, bytes: &[u8]) -> PathBuf {
+    let name = format!("parlayout-runs-{name}-{}.csv", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    std::fs::write(&path, bytes).expect("the folder is writable");
+    path
+}
+
+/// Reads a text as a file of runs.
+fn read(name: &str, text: &str) -> Result<RunsFile, RunsError> {
+    let path = file(name, text.as_bytes());
+    let found = runs::read(&path);
+    std::fs::remove_file(path).expect("it was written");
+    found
+}
+
+/// All that a command prints, with blanks for breaks of lines, and its exit code.
+fn output(arguments: &[&str], path: &Path) -> (String, i32) {
+    let output = Command::new(env!("CARGO_BIN_EXE_parlayout"))
+        .args(arguments)
+        .arg(path)
+        .output()
+        .expect("the binary runs");
+    let text = [output.stdout, output.stderr].concat();
+    let text = String::from_utf8(text).expect("output is UTF-8");
+    let words: Vec<&str> = text
+        .split_whitespace()
+        .filter(|word| *word != "|")
+        .collect();
+    (words.join(" "), output.status.code().unwrap_or(-1))
+}
+
+#[test]
+fn every_command_names_faulty_rows_and_goes_on() {
+    let faults = [
+        (
+            row(&[("step_time_s", "abc")]),
+            "column `step_time_s` holds `abc`, not a number of seconds",
+        ),
+        (
+            row(&[("step_time_s", "NaN")]),
+            "column `step_time_s` holds `NaN`",
+        ),
+        (
+            row(&[("step_time_s", "\"3,5\"")]),
+            "column `step_time_s` holds `3,5`",
+        ),
+        (
+            row(&[("step_time_s", "2e6")]),
+            "column `step_time_s` holds `2e6`",
+        ),
+        (
+            row(&[("peak_memory_gib", "-4")]),
+            "column `peak_memory_gib` holds `-4`",
+        ),
+        (row(&[("mfu", "50")]), "column `mfu` holds `50`"),
+        (
+            row(&[("sequence_parallel", "maybe")]),
+            "column `sequence_parallel` holds `maybe`",
+        ),
+        (
+            row(&[("tensor_parallel", "-1")]),
+            "column `tensor_parallel` holds `-1`",
+        ),
+        (
+            row(&[("internode_allreduce_gb_s", "0")]),
+            "column `internode_allreduce_gb_s` holds `0`",
+        ),
+        (
+            row(&[("internode_allreduce_gb_s", "4e7")]),
+            "column `internode_allreduce_gb_s` holds `4e7`, not GB/s above 0",
+        ),
+        (
+            row(&[("status", "runing")]),
+            "status `runing` is neither `ok` nor `oom`",
+        ),
+        ("32,4096".to_owned(), "it has 2 fields below 22 columns"),
+    ];
+    let good = [
+        ROW.to_owned(),
+        row(&[("micro_batch", "2")]),
+        row(&[("status", "OOM")]),
+    ];
+    let rows = good.iter().chain(faults.iter().map(|(row, _)| row));
+    let text: Vec<&str> = std::iter::once(HEADER)
+        .chain(rows.map(String::as_str))
+        .collect();
+    let path = file("faults", text.join("\r\n").as_bytes());
+    let check = |arguments: &[&str], code: i32| {
+        let (text, found) = output(arguments, &path);
+        assert_eq!(found, code, "{text}");
+        for (line, (_, fault)) in (5..).zip(&faults) {
+            let named = format!("line {line}: {fault}");
+            assert!(text.contains(&named), "{arguments:?}: {named}\n{text}");
+        }
+        text
+    };
+    let text = check(&["evaluate", "--runs"], 2);
+    assert!(text.contains("15 rows, 3 modelled"), "{text}");
+    check(&["backtest", "--format", "json"], 0);
+    let text = check(&["calibrate", "--cluster", "dgx-a100-80gb"], 0);
+    assert!(
+        text.contains("2 step times, 2 peaks, 1 out of memory"),
+        "{text}"
+    );
+    std::fs::remove_file(path).expect("it was written");
+}
+
+#[test]
+fn ends_are_known_in_any_case() {
+    let statuses = ["ok", "Ok", "OOM", "error", "Kernel_Unavailable", ""];
+    let rows: Vec<String> = statuses.iter().map(|end| row(&[("status", end)])).collect();
+    let file = read("ends", &format!("{HEADER}\n{}", rows.join("\n"))).expect("it is right");
+    let found: Vec<Status> = file.runs.iter().map(|run| run.status).collect();
+    let [ok, other] = [Status::Ok, Status::Other];
+    assert_eq!(
+        found,
+        [ok, ok, Status::OutOfMemory, other, other, Status::Unstated]
+    );
+    let setups = RunSetups::new(None, None).expect("no framework is named");
+    let files = [file];
+    let (cases, skipped) = backtest::cases(&files, |run| setups.model(run));
+    assert_eq!(cases.len(), 3);
+    assert_eq!(skipped, [("no status stated".to_owned(), 1)]);
+}
+
+#[test]
+fn what_cannot_be_is_not_modelled() {
+    let check = |changes: &[(&str, &str)], part: &str| {
+        let file = read("shapes", &format!("{HEADER}\n{}", row(changes))).expect("it is right");
+        let setups = RunSetups::new(None, None).expect("no framework is named");
+        let reason = setups.model(&file.runs[0]).expect_err("it cannot be").0;
+        assert!(reason.contains(part), "{reason}");
+    };
+    check(&[("layers", "1025")], "1025 layers are more than 1024");
+    check(
+        &[("kv_heads", "5")],
+        "5 key-value heads do not divide 32 heads",
+    );
+    check(
+        &[("heads", "30")],
+        "30 heads do not divide a hidden size of 4096",
+    );
+    check(&[("gpus_per_node", "0")], "a node has 0 GPUs");
+    check(
+        &[("micro_batch", "3")],
+        "8 replicas with micro-batches of 3 do not divide",
+    );
+    check(
+        &[("gpu", "abacus")],
+        "no cluster of the catalog has the GPU abacus",
+    );
+}
+
+#[test]
+fn files_that_are_no_runs_are_refused() {
+    let check = |text: &str, part: &str| {
+        let message = read("refused", text)
+            .expect_err("it is no file of runs")
+            .to_string();
+        assert!(message.contains(part), "{message}");
+    };
+    check(&format!("{HEADER}\n"), "has a header and no runs");
+    check(
+        &format!("{HEADER},mfu\n{ROW},1\n"),
+        "more than one column `mfu`",
+    );
+    check(
+        &HEADER.replace("seq_len", "seqlen"),
+        "`seq_len` (is it `seqlen`?)",
+    );
+    check(&HEADER.replace(',', ";"), "semicolons");
+    let misspelt = HEADER.replace("peak_memory_gib", "peak_memory_gb");
+    let file = read("misspelt", &format!("{misspelt}\n{ROW}\n")).expect("it is right");
+    assert!(file.warnings[0].contains("did you mean `peak_memory_gib`?"));
+}
+
+#[test]
+fn runs_of_another_gpu_are_left_out() {
+    let path = file("gpu", format!("{HEADER}\n{ROW}\n").as_bytes());
+    for arguments in [
+        ["evaluate", "--cluster", "dgx-h100-80gb", "--runs"],
+        ["backtest", "--cluster", "dgx-h100-80gb", "--by=group"],
+    ] {
+        let (text, _) = output(&arguments, &path);
+        assert!(
+            text.contains("it ran on a100-80gb, not h100-80gb"),
+            "{text}"
+        );
+    }
+    std::fs::remove_file(path).expect("it was written");
+}
