@@ -45,7 +45,7 @@ pub(crate) struct CalibrateArguments {
 
 pub(crate) fn run(arguments: &CalibrateArguments, colour: Colour) -> Result<u8> {
     let machine = instance::read_machine(&arguments.cluster)?;
-    let (rows, notes) = rows(arguments)?;
+    let (rows, notes) = rows(arguments, &machine)?;
     let framework = framework(arguments, &machine, &rows)?;
     let (observations, skipped) = calibrate::observe(&rows, &machine.cluster, &framework);
     if observations.is_empty() {
@@ -106,13 +106,13 @@ pub(crate) fn run(arguments: &CalibrateArguments, colour: Colour) -> Result<u8> 
 }
 
 /// The runs of all files and logs, and what was read from each log.
-fn rows(arguments: &CalibrateArguments) -> Result<(Vec<Run>, Vec<String>)> {
+fn rows(arguments: &CalibrateArguments, machine: &Machine) -> Result<(Vec<Run>, Vec<String>)> {
     let mut rows = Vec::new();
     for path in &arguments.runs {
         rows.extend(read(path)?.runs);
     }
     let mut notes = Vec::new();
-    for (mut run, note) in arguments.logs.runs()? {
+    for (mut run, note) in arguments.logs.runs(&machine.cluster)? {
         if arguments.framework.is_some() {
             // Who names the framework knows better than the log, which only shows a family.
             run.framework.clear();

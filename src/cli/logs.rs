@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use parlayout::instance;
+use parlayout::cluster::Cluster;
 use parlayout::logs::{self, Facts};
 use parlayout::runs::Run;
 use parlayout::transformer::{FeedForward, Transformer};
+use parlayout::{catalog, instance};
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Runs from logs")]
@@ -41,8 +42,8 @@ pub(crate) struct LogArguments {
 }
 
 impl LogArguments {
-    /// The run of each log, with a note about what was read.
-    pub(crate) fn runs(&self) -> Result<Vec<(Run, String)>> {
+    /// The run of each log on GPUs of `cluster`, with a note about what was read.
+    pub(crate) fn runs(&self, cluster: &Cluster) -> Result<Vec<(Run, String)>> {
         let files = self.launch.len();
         if files > 1 && files != self.logs.len() {
             bail!(
@@ -54,7 +55,8 @@ impl LogArguments {
         let runs = self.logs.iter().enumerate().map(|(index, path)| {
             let file = self.launch.get(index).or(self.launch.first());
             let facts = file.map(|file| logs::launch(file)).transpose()?;
-            run(path, stated.clone(), facts.unwrap_or_default())
+            let launched = with_network(facts.unwrap_or_default())?;
+            run(path, stated.clone(), launched, cluster)
         });
         runs.collect()
     }
@@ -80,11 +82,47 @@ impl LogArguments {
     }
 }
 
-fn run(path: &Path, stated: Facts, launched: Facts) -> Result<(Run, String)> {
+/// Most that the memory of a log's GPU may differ from the cluster's: what drivers take.
+const SAME_MEMORY: f64 = 0.10;
+
+fn run(path: &Path, stated: Facts, launched: Facts, cluster: &Cluster) -> Result<(Run, String)> {
     let bytes = std::fs::read(path).with_context(|| format!("cannot read `{}`", path.display()))?;
     let log = logs::read(&String::from_utf8_lossy(&bytes));
     let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let own = cluster.accelerator.usable_memory;
+    if let Some(memory) = log.gpu_memory()
+        && (memory / own - 1.0).abs() > SAME_MEMORY
+    {
+        bail!(
+            "`{name}` is of a GPU with {memory}, a GPU of `{}` has {own}\nhint: give the cluster \
+             that the log is of",
+            cluster.name
+        );
+    }
     Ok(logs::run(&name, &log, stated, launched)?)
+}
+
+/// What was launched, with the shape of the network that it names, if the catalog has that:
+/// `llama3 8B` is `llama-3-8b`.
+fn with_network(launched: Facts) -> Result<Facts> {
+    let Some(name) = launched
+        .model
+        .as_deref()
+        .filter(|_| launched.layers.is_none())
+    else {
+        return Ok(launched);
+    };
+    let mut preset = String::new();
+    for c in name.to_lowercase().replace(' ', "-").chars() {
+        if c.is_ascii_digit() && preset.ends_with(|last: char| last.is_ascii_alphabetic()) {
+            preset.push('-');
+        }
+        preset.push(c);
+    }
+    match catalog::model(&preset) {
+        Ok(model) => Ok(network(&model)?.or(launched)),
+        Err(_) => Ok(launched),
+    }
 }
 
 /// The shape of a network.

@@ -1,5 +1,7 @@
 //! What is known of a job, from whatever source.
 
+use std::collections::BTreeMap;
+
 /// What is known of a job; `None` where a source does not say.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[expect(missing_docs, reason = "the fields are those of a row of runs")]
@@ -40,6 +42,8 @@ pub struct Facts {
     pub rmsnorm_kernel: Option<bool>,
     /// What of the job no row of runs can say.
     pub refused: Option<String>,
+    /// Flags of a script whose values nobody knows before it runs, with what was written.
+    pub unset: Option<BTreeMap<String, String>>,
 }
 
 impl Facts {
@@ -59,7 +63,7 @@ impl Facts {
             accumulation, micro_batch, tensor_parallel, pipeline_parallel, data_parallel,
             context_parallel, expert_parallel, virtual_stages, chunk_layers, schedule,
             sequence_parallel, checkpointing, sharding, precision, gradient_bytes,
-            attention_kernel, rmsnorm_kernel, refused,
+            attention_kernel, rmsnorm_kernel, refused, unset,
         }
     }
 }

@@ -74,16 +74,39 @@ pub fn launch(path: &Path) -> Result<Facts, LaunchError> {
 /// A script with the flags of Megatron-LM, or with overrides of torchtitan's configuration.
 fn script(text: &str) -> Facts {
     let flags = shell::flags(text);
-    let known = flags.keys().any(|name| megatron_flags::is_known(name));
-    let titan = flags.keys().any(|name| name.contains('.'));
+    let known = flags
+        .values
+        .keys()
+        .any(|name| megatron_flags::is_known(name));
+    let titan = flags.values.keys().any(|name| name.contains('.'));
+    let unset = &flags.unset;
+    let megatron = || megatron_flags::facts(&flags.values, Origin::Script { unset });
     match (known, titan) {
-        (_, true) => torchtitan_config::facts(&flags).or(Facts {
-            gpus: megatron_flags::facts(&flags, Origin::Script).gpus,
-            ..Facts::default()
-        }),
-        (true, false) => megatron_flags::facts(&flags, Origin::Script),
+        (_, true) => Facts {
+            gpus: megatron().gpus,
+            unset: Some(unset.clone()).filter(|unset| !unset.is_empty()),
+            ..without(torchtitan_config::facts(&flags.values), unset)
+        },
+        (true, false) => Facts {
+            unset: Some(unset.clone()).filter(|unset| !unset.is_empty()),
+            ..megatron()
+        },
         (false, false) => Facts::default(),
     }
+}
+
+/// torchtitan's facts without the usual values of what is stated with an unknown one.
+fn without(mut facts: Facts, unset: &BTreeMap<String, String>) -> Facts {
+    for name in unset.keys() {
+        match name.rsplit('.').next() {
+            Some("tensor_parallel_degree") => facts.tensor_parallel = None,
+            Some("pipeline_parallel_degree") => facts.pipeline_parallel = None,
+            Some("context_parallel_degree") => facts.context_parallel = None,
+            Some("mode") => facts.checkpointing = None,
+            _ => {}
+        }
+    }
+    facts
 }
 
 /// Values by dotted path.

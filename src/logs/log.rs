@@ -18,6 +18,8 @@ pub struct Log {
     pub peaks: Vec<Peak>,
     /// Total memory of the GPU that ran out of it: the run failed.
     pub out_of_memory: Option<Option<Bytes>>,
+    /// Memory of a GPU, where the log states it.
+    pub(super) gpu_memory: Option<Bytes>,
     /// What the log says of the job.
     pub facts: Facts,
     /// Arguments of Megatron-LM by name, where the log dumps them.
@@ -109,6 +111,12 @@ impl Log {
         self.facts.clone().or(dumped)
     }
 
+    /// Memory of a GPU of the run, where the log states it.
+    #[must_use]
+    pub fn gpu_memory(&self) -> Option<Bytes> {
+        self.gpu_memory.or(self.out_of_memory.flatten())
+    }
+
     /// Notes the peak of a rank; the largest stays.
     pub(super) fn note_peak(&mut self, peak: Peak) {
         let same = |known: &&mut Peak| (known.rank, known.stage) == (peak.rank, peak.stage);
@@ -127,8 +135,8 @@ impl Log {
         self.peaks.iter().rev().max_by(by_memory).copied()
     }
 
-    /// The median step time without the first fifth of the iterations (at least one, at most ten,
-    /// if there is more than one). `tokens` of a step and GPU turn a throughput into a duration.
+    /// The median step time without the first fifth of the iterations (at least one, at most ten):
+    /// `None` where no other is logged. `tokens` of a step and GPU turn a throughput into a duration.
     #[must_use]
     pub fn steady_step(&self, tokens: Option<f64>) -> Option<SteadyStep> {
         let duration = |speed: &StepSpeed| match *speed {
@@ -142,8 +150,7 @@ impl Log {
             .filter(|seconds| seconds.is_finite() && *seconds > 0.0)
             .collect();
         let warm_up = ((all.len() as f64 * WARM_UP).ceil() as usize).min(LONGEST_WARM_UP);
-        let left_out = if all.len() > 1 { warm_up.max(1) } else { 0 };
-        let mut counted = all.get(left_out..)?.to_vec();
+        let mut counted = all.get(warm_up..)?.to_vec();
         counted.sort_by(f64::total_cmp);
         let middle = counted.len() / 2;
         let upper = *counted.get(middle)?;
@@ -151,7 +158,7 @@ impl Log {
         Some(SteadyStep {
             step_time: Seconds::new(f64::midpoint(lower, upper)),
             logged: all.len(),
-            left_out,
+            left_out: warm_up,
         })
     }
 }
@@ -175,7 +182,7 @@ mod tests {
             assert!((steady.step_time.value() - expected).abs() < 1e-12);
             assert_eq!(steady.left_out, left_out);
         };
-        check(&[30.0], 30.0, 0);
+        assert_eq!(log(&[30.0]).steady_step(None), None);
         check(&[30.0, 2.0], 2.0, 1);
         check(&[30.0, 2.0, 2.2, 2.1, 9.0], 2.15, 1);
         check(
@@ -189,7 +196,10 @@ mod tests {
     #[test]
     fn throughput_needs_the_tokens_of_a_step() {
         let log = Log {
-            steps: vec![(1, StepSpeed::TokensPerSecond(1000.0))],
+            steps: vec![
+                (1, StepSpeed::TokensPerSecond(10.0)),
+                (2, StepSpeed::TokensPerSecond(1000.0)),
+            ],
             ..Log::default()
         };
         assert_eq!(log.steady_step(None), None);

@@ -31,7 +31,12 @@ pub(super) fn read_line(line: &str, log: &mut Log) {
         log.arguments.insert(name.to_owned(), value.to_owned());
     }
     if let Some(rest) = after(line, "using world size: ") {
-        log.facts.gpus = number(rest).map(|gpus| gpus as u32);
+        let facts = &mut log.facts;
+        facts.gpus = number(rest).map(|gpus| gpus as u32);
+        let degree = |name: &str| number_after(rest, name).map(|degree| degree as u32);
+        facts.tensor_parallel = degree("tensor-model-parallel size: ");
+        facts.pipeline_parallel = degree(" pipeline-model-parallel size: ");
+        facts.context_parallel = degree("context-parallel size: ");
     }
 }
 

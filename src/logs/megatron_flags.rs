@@ -6,9 +6,12 @@ use super::facts::Facts;
 
 /// Where arguments come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(super) enum Origin<'a> {
     /// A script states what differs from the defaults.
-    Script,
+    Script {
+        /// Arguments that it states with values that nobody knows.
+        unset: &'a BTreeMap<String, String>,
+    },
     /// A dump states all.
     Dump,
 }
@@ -78,7 +81,7 @@ pub(super) fn facts(arguments: &BTreeMap<String, String>, origin: Origin) -> Fac
 /// Arguments by name.
 struct Arguments<'a> {
     arguments: &'a BTreeMap<String, String>,
-    origin: Origin,
+    origin: Origin<'a>,
 }
 
 impl<'a> Arguments<'a> {
@@ -87,12 +90,17 @@ impl<'a> Arguments<'a> {
         (value != "None").then_some(value.as_str())
     }
 
-    /// Whether a switch is on; a script says only what is on.
+    /// Whether an argument is stated with a value that nobody knows.
+    fn is_unset(&self, name: &str) -> bool {
+        matches!(self.origin, Origin::Script { unset } if unset.contains_key(name))
+    }
+
+    /// Whether a switch is on; a script says only what is on, whatever follows it.
     fn on(&self, name: &str) -> Option<bool> {
         match self.text(name) {
             Some("" | "True" | "true") => Some(true),
             Some(_) => Some(false),
-            None => (self.origin == Origin::Script).then_some(false),
+            None => matches!(self.origin, Origin::Script { .. }).then(|| self.is_unset(name)),
         }
     }
 
@@ -106,8 +114,8 @@ impl<'a> Arguments<'a> {
 
     /// A degree that is 1 where a script does not state it.
     fn parallel(&self, name: &str) -> Option<u32> {
-        let usual = (self.origin == Origin::Script).then_some(1);
-        self.degree(name).or(usual)
+        let unstated = matches!(self.origin, Origin::Script { .. }) && !self.is_unset(name);
+        self.degree(name).or(unstated.then_some(1))
     }
 }
 
@@ -119,6 +127,7 @@ fn network(arguments: &Arguments) -> Facts {
         Some(true) => (4 * hidden * 2 / 3) / 64 * 64,
         _ => 4 * hidden,
     });
+    let usual_width = usual_width.filter(|_| !arguments.is_unset("ffn_hidden_size"));
     let heads = arguments.size("num_attention_heads");
     Facts {
         layers: arguments.degree("num_layers"),
@@ -167,7 +176,8 @@ fn training(arguments: &Arguments) -> Facts {
         global_batch: arguments.size("global_batch_size"),
         micro_batch: arguments.degree("micro_batch_size"),
         sequence_parallel: arguments.on("sequence_parallel"),
-        checkpointing: Some(checkpointing(arguments)),
+        checkpointing: (!arguments.is_unset("recompute_granularity"))
+            .then(|| checkpointing(arguments)),
         sharding: arguments.on("use_distributed_optimizer").map(|sharded| {
             let name = if sharded { "zero-1" } else { "zero-0" };
             name.to_owned()

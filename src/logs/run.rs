@@ -2,6 +2,8 @@
 
 use super::facts::Facts;
 use super::log::{Log, Peak, SteadyStep};
+use super::missing::{self, Missing};
+use super::note;
 use crate::runs::{Run, Status};
 
 /// Why a log gives no run.
@@ -9,16 +11,17 @@ use crate::runs::{Run, Status};
 pub enum LogError {
     /// Something must be known and is not.
     #[error(
-        "`{log}` does not say {}\nhint: give `--launch` (the script with the flags, torchtitan's \
-         .toml, nanotron's .yaml), or {}",
-        list(.missing.iter().map(|(what, _)| *what)),
-        list(.missing.iter().map(|(_, flag)| *flag))
+        "`{log}` does not say {}\nhint: give {launch}{}",
+        whats(missing),
+        flags(missing)
     )]
     Missing {
         /// The log.
         log: String,
-        /// What is missing, and the argument that states it.
-        missing: Vec<(&'static str, &'static str)>,
+        /// What is missing.
+        missing: Vec<Missing>,
+        /// The file that may say it, for the hint; empty where one was given.
+        launch: &'static str,
     },
     /// It says nothing that a calibration could use.
     #[error(
@@ -28,6 +31,19 @@ pub enum LogError {
     Silent {
         /// The log.
         log: String,
+    },
+    /// The log says another number of GPUs than the user.
+    #[error(
+        "`{log}` is of {logged} GPUs, `--gpus` says {stated}\nhint: leave `--gpus` away, or read the \
+         log by itself"
+    )]
+    Gpus {
+        /// The log.
+        log: String,
+        /// The log's number of GPUs.
+        logged: u32,
+        /// The user's.
+        stated: u32,
     },
     /// The job is such as no row of runs can say.
     #[error("`{log}`: {reason}\nhint: leave this run out")]
@@ -39,10 +55,19 @@ pub enum LogError {
     },
 }
 
-fn list(parts: impl Iterator<Item = &'static str>) -> String {
-    let mut parts: Vec<&str> = parts.collect();
-    parts.dedup();
-    parts.join(", ")
+/// For the hint of what is missing.
+const LAUNCH: &str =
+    "`--launch` (the script with the flags, torchtitan's .toml, nanotron's .yaml), or ";
+
+fn whats(missing: &[Missing]) -> String {
+    let whats: Vec<&str> = missing.iter().map(|one| one.what.as_str()).collect();
+    whats.join(", ")
+}
+
+fn flags(missing: &[Missing]) -> String {
+    let mut flags: Vec<&str> = missing.iter().map(|one| one.flag).collect();
+    flags.dedup();
+    flags.join(", ")
 }
 
 /// The run that a log tells of, with a note about what was read. What the user `stated` comes first,
@@ -58,8 +83,27 @@ pub fn run(
     stated: Facts,
     launched: Facts,
 ) -> Result<(Run, String), LogError> {
-    let facts = completed(stated.or(log.all_facts()).or(launched));
     let log_name = || name.to_owned();
+    let logged = log.all_facts();
+    if let (Some(stated), Some(logged)) = (stated.gpus, logged.gpus)
+        && stated != logged
+    {
+        let log = log_name();
+        return Err(LogError::Gpus {
+            log,
+            logged,
+            stated,
+        });
+    }
+    let launch = if launched == Facts::default() {
+        LAUNCH
+    } else {
+        ""
+    };
+    let mut overruled = note::differences(&stated, &logged, "the log");
+    let known = stated.or(logged);
+    overruled.extend(note::differences(&known, &launched, "the launch file"));
+    let facts = completed(known.or(launched));
     if let Some(reason) = facts.refused.clone() {
         return Err(LogError::Refused {
             log: log_name(),
@@ -73,17 +117,18 @@ pub fn run(
     if silent {
         return Err(LogError::Silent { log: log_name() });
     }
-    let missing = missing(&facts);
+    let missing = missing::missing(&facts);
     if !missing.is_empty() {
         return Err(LogError::Missing {
             log: log_name(),
             missing,
+            launch,
         });
     }
     let steady = log.steady_step(tokens);
     let stages = facts.pipeline_parallel.unwrap_or(1);
     let peak = log.largest_peak().map(|peak| placed(peak, gpus, stages));
-    let note = note(name, log, steady, peak);
+    let note = note::note(name, log, (steady, peak), &facts, &overruled);
     let framework = log.kind.map_or("", |kind| kind.framework()).to_owned();
     Ok((row(name, framework, facts, log, steady, peak), note))
 }
@@ -121,44 +166,6 @@ fn completed(mut facts: Facts) -> Facts {
     facts
 }
 
-fn missing(facts: &Facts) -> Vec<(&'static str, &'static str)> {
-    let network = facts.layers.is_none()
-        || facts.hidden.is_none()
-        || facts.heads.is_none()
-        || facts.feed_forward_width.is_none();
-    let needed = [
-        (network, "the network", "`--model`"),
-        (facts.gpus.is_none(), "the number of GPUs", "`--gpus`"),
-        (
-            facts.sequence_length.is_none(),
-            "the sequence length",
-            "`--sequence-length`",
-        ),
-        (
-            facts.global_batch.is_none(),
-            "the global batch",
-            "`--global-batch`",
-        ),
-        (
-            facts.micro_batch.is_none(),
-            "the micro-batch",
-            "`--layout micro_batch=…`",
-        ),
-        (
-            facts.tensor_parallel.is_none(),
-            "the tensor-parallel degree",
-            "`--layout tensor_parallel=…`",
-        ),
-        (
-            facts.pipeline_parallel.is_none(),
-            "the pipeline stages",
-            "`--layout pipeline_parallel=…`",
-        ),
-    ];
-    let absent = needed.into_iter().filter(|(absent, ..)| *absent);
-    absent.map(|(_, what, flag)| (what, flag)).collect()
-}
-
 /// The peak with its stage. Ranks count tensor-parallel ranks first, pipeline stages last, in every
 /// framework here.
 fn placed(peak: Peak, gpus: u32, stages: u32) -> Peak {
@@ -168,33 +175,6 @@ fn placed(peak: Peak, gpus: u32, stages: u32) -> Peak {
         stage: peak.stage.or(stage),
         ..peak
     }
-}
-
-fn note(name: &str, log: &Log, steady: Option<SteadyStep>, peak: Option<Peak>) -> String {
-    let mut parts = Vec::new();
-    if let Some(out) = &log.out_of_memory {
-        parts.push(match out {
-            Some(capacity) => format!("ran out of the {capacity} of a GPU"),
-            None => "ran out of memory".to_owned(),
-        });
-    }
-    if let Some(steady) = steady.filter(|_| log.out_of_memory.is_none()) {
-        parts.push(format!(
-            "{:.3} s a step (median of {} logged iterations without the first {})",
-            steady.step_time.value(),
-            steady.logged,
-            steady.left_out
-        ));
-    }
-    if let Some(peak) = peak.filter(|_| log.out_of_memory.is_none()) {
-        let of = match (peak.rank, peak.stage) {
-            (Some(rank), Some(stage)) => format!("rank {rank}, stage {stage}"),
-            (None, Some(stage)) => format!("stage {stage}"),
-            _ => "an unstated rank, taken for the fullest".to_owned(),
-        };
-        parts.push(format!("peak {} on {of}", peak.memory));
-    }
-    format!("{name}: {}", parts.join("; "))
 }
 
 fn row(

@@ -2,14 +2,22 @@
 
 use std::collections::BTreeMap;
 
-/// Flags of a script with their values, names without dashes (`tensor-model-parallel-size`
-/// becomes `tensor_model_parallel_size`); a flag without a value has an empty one. Options of
-/// `#SBATCH` lines count, other comments do not. Variables are replaced by what the script assigns
-/// to them (`TP=4`, `${TP}`, `${TP:-4}`); what stays unknown is left out.
-pub(super) fn flags(script: &str) -> BTreeMap<String, String> {
+/// Flags of a script, names without dashes (`tensor-model-parallel-size` becomes
+/// `tensor_model_parallel_size`).
+#[derive(Debug, Default)]
+pub(super) struct Flags {
+    /// Their values; a flag without a value has an empty one.
+    pub(super) values: BTreeMap<String, String>,
+    /// The values that nobody knows before the script runs, as written: `${TP}`.
+    pub(super) unset: BTreeMap<String, String>,
+}
+
+/// Flags of a script. Options of `#SBATCH` lines count, other comments do not. Variables are
+/// replaced by what the script assigns to them (`TP=4`, `${TP}`, `${TP:-4}`).
+pub(super) fn flags(script: &str) -> Flags {
     let words = words(script);
     let mut variables: BTreeMap<String, String> = BTreeMap::new();
-    let mut flags = BTreeMap::new();
+    let mut flags = Flags::default();
     let mut last: Option<String> = None;
     for word in &words {
         if let Some((name, value)) = assignment(word) {
@@ -24,21 +32,39 @@ pub(super) fn flags(script: &str) -> BTreeMap<String, String> {
         let word = word.trim_start_matches('(').trim_end_matches(')');
         if let Some(flag) = word.strip_prefix("--") {
             let (name, value) = match flag.split_once('=') {
-                Some((name, value)) => (name, expanded(value, &variables)),
-                None => (flag, String::new()),
+                Some((name, value)) => (name, value),
+                None => (flag, ""),
             };
             let name = name.replace('-', "_");
             last = value.is_empty().then(|| name.clone());
-            flags.insert(name, value);
-        } else if let Some(name) = last.take() {
-            let value = expanded(word, &variables);
-            if !value.is_empty() {
-                flags.insert(name, value);
-            }
+            flags.set(name, value, &variables);
+        } else if let Some(name) = last.take().filter(|_| !is_list(word)) {
+            flags.set(name, word, &variables);
         }
     }
-    flags.retain(|_, value| !value.contains('$'));
     flags
+}
+
+impl Flags {
+    /// Sets a flag to what was written, as far as it is known.
+    fn set(&mut self, name: String, written: &str, variables: &BTreeMap<String, String>) {
+        let value = expanded(written, variables);
+        let known = !value.contains('$') && (written.is_empty() || !value.is_empty());
+        if known {
+            self.unset.remove(&name);
+            self.values.insert(name, value);
+        } else {
+            self.values.remove(&name);
+            self.unset.insert(name, written.to_owned());
+        }
+    }
+}
+
+/// Whether a word stands for any number of words: `$@`, `${ARGS[@]}`.
+fn is_list(word: &str) -> bool {
+    ["$@", "$*", "[@]}", "[*]}"]
+        .iter()
+        .any(|end| word.ends_with(end))
 }
 
 /// The words of a script, without comments and quotes.
@@ -120,6 +146,7 @@ mod tests {
     fn check(script: &str, expected: &[(&str, &str)]) {
         let flags = flags(script);
         let found: Vec<(&str, &str)> = flags
+            .values
             .iter()
             .map(|(name, value)| (name.as_str(), value.as_str()))
             .collect();
@@ -148,5 +175,19 @@ mod tests {
             script,
             &[("nodes", "4"), ("pp", "2"), ("tp", "4"), ("world", "8")],
         );
+    }
+
+    #[test]
+    fn unknown_values_are_told_apart() {
+        let flags =
+            flags("TP=$1\nrun --tp ${TP} --pp=$PP --dp 2$N --bf16 ${ARGS[@]} --x $Y --x 3");
+        let found: Vec<(&str, &str)> = flags
+            .unset
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
+        assert_eq!(found, [("dp", "2$N"), ("pp", "$PP"), ("tp", "${TP}")]);
+        assert_eq!(flags.values["bf16"], "");
+        assert_eq!(flags.values["x"], "3");
     }
 }

@@ -21,6 +21,10 @@ pub(super) fn read_line(line: &str, log: &mut Log) {
             });
         }
     }
+    if let Some(rest) = after(line, "CUDA capacity: ") {
+        let memory = memory_after(rest, " with ").map(Bytes::new);
+        log.gpu_memory = log.gpu_memory.or(memory);
+    }
     if let Some(rest) = after(line, "device mesh with [") {
         read_mesh(rest, log);
     }

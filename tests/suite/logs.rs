@@ -61,6 +61,9 @@ fn megatron_dumps_its_arguments() {
     close(run.peak_memory, 35.9);
     assert_eq!(run.peak_stage, Some(0));
     assert!(note.contains("rank 0, stage 0"), "{note}");
+    let layout = "16 GPUs, TP 2, PP 2, DP 4, CP 1, micro-batch 1, global batch 128, sequences of";
+    assert!(note.contains(layout), "{note}");
+    assert!(note.contains("recompute none, sharding zero-1"), "{note}");
 }
 
 #[test]
@@ -83,6 +86,7 @@ fn torchtitan_states_throughput() {
     let missing = run("torchtitan.log", Some("torchtitan.toml"), Facts::default());
     let message = missing.expect_err("the flavour is no shape");
     assert!(message.contains("does not say the network"), "{message}");
+    assert!(message.ends_with("hint: give `--model`"), "{message}");
     let network = Facts {
         layers: Some(32),
         hidden: Some(4096),
@@ -122,8 +126,59 @@ fn nanotron_logs_the_first_stage() {
 #[test]
 fn what_the_user_states_comes_first() {
     let stated = logs::layout("micro_batch=2,tensor_parallel=4").expect("it is right");
-    let (run, _) = run("megatron.log", None, stated).expect("it is complete");
-    assert_eq!(degrees(&run), [16, 4, 2, 2, 2, 128].map(Some));
+    let (found, note) = run("megatron.log", None, stated).expect("it is complete");
+    assert_eq!(degrees(&found), [16, 4, 2, 2, 2, 128].map(Some));
+    let overruled = "the log says otherwise: TP 2, micro-batch 1";
+    assert!(note.contains(overruled), "{note}");
+    let more = Facts {
+        gpus: Some(64),
+        ..Facts::default()
+    };
+    let message = run("megatron.log", None, more).expect_err("the log says 16");
+    assert!(
+        message.contains("is of 16 GPUs, `--gpus` says 64"),
+        "{message}"
+    );
+}
+
+#[test]
+fn one_iteration_is_no_step_time() {
+    let iteration = "elapsed time per iteration (ms): 34800.0 |";
+    let peak = "[Rank 0] (after 1 iterations) memory (MB) | max allocated: 35000.1 |";
+    let log = logs::read(&format!("{iteration}\n{peak}"));
+    let launch = project("tests/data/logs/megatron-oom.sh");
+    let launched = logs::launch(&launch).expect("it is readable");
+    let (run, note) = logs::run("x.log", &log, Facts::default(), launched).expect("complete");
+    assert_eq!(run.step_time, None);
+    close(run.peak_memory, 34.18);
+    assert!(
+        note.contains("the only logged iteration is a warm-up"),
+        "{note}"
+    );
+}
+
+#[test]
+fn variables_that_nobody_knows_are_named() {
+    let path = std::env::temp_dir().join(format!("parlayout-unset-{}.sh", std::process::id()));
+    let script = std::fs::read_to_string(project("tests/data/logs/megatron-oom.sh"))
+        .expect("it is there")
+        .replace("--num-layers", "--context-parallel-size $CP --num-layers");
+    std::fs::write(&path, script).expect("the folder is writable");
+    let launched = logs::launch(&path).expect("it is readable");
+    std::fs::remove_file(path).expect("it was written");
+    let log = logs::read("CUDA out of memory");
+    let message = logs::run("x.log", &log, Facts::default(), launched.clone());
+    let message = message.expect_err("nobody knows").to_string();
+    assert!(
+        message.contains("`--context-parallel-size $CP`"),
+        "{message}"
+    );
+    assert!(
+        message.contains("`--layout context_parallel=…`"),
+        "{message}"
+    );
+    let stated = logs::layout("context_parallel=1").expect("it is right");
+    assert!(logs::run("x.log", &log, stated, launched).is_ok());
 }
 
 #[test]
@@ -148,4 +203,41 @@ fn logs_that_say_nothing_are_refused() {
         "\u{1b}[ \u{0} step: , tps: , memory: GiB [Rank ] iteration",
         "states no step time",
     );
+}
+
+/// What `calibrate` prints of a log of `tests/data/logs`.
+fn calibrated(arguments: &[&str]) -> String {
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_parlayout"))
+        .arg("calibrate")
+        .args(arguments)
+        .current_dir(project("tests/data/logs"))
+        .output()
+        .expect("the binary runs");
+    let text = [output.stdout, output.stderr].concat();
+    String::from_utf8(text).expect("output is UTF-8")
+}
+
+#[test]
+fn flavours_of_the_catalog_are_known() {
+    let log = [
+        "--from-log",
+        "torchtitan.log",
+        "--launch",
+        "torchtitan.toml",
+    ];
+    let text = calibrated(&[&log[..], &["--cluster", "dgx-h100-80gb"]].concat());
+    assert!(text.contains("read as llama-3-8b, 32 layers"), "{text}");
+}
+
+#[test]
+fn logs_of_another_gpu_are_refused() {
+    let log = [
+        "--from-log",
+        "megatron-oom.log",
+        "--launch",
+        "megatron-oom.sh",
+    ];
+    let text = calibrated(&[&log[..], &["--cluster", "dgx-b200"]].concat());
+    let part = "is of a GPU with 79.1 GiB, a GPU of `dgx-b200` has 178.3 GiB";
+    assert!(text.contains(part), "{text}");
 }
