@@ -102,7 +102,9 @@ fn without(mut facts: Facts, unset: &BTreeMap<String, String>) -> Facts {
             Some("tensor_parallel_degree") => facts.tensor_parallel = None,
             Some("pipeline_parallel_degree") => facts.pipeline_parallel = None,
             Some("context_parallel_degree") => facts.context_parallel = None,
-            Some("mode") => facts.checkpointing = None,
+            Some("mode") if name.starts_with("activation_checkpoint") => {
+                facts.checkpointing = None;
+            }
             _ => {}
         }
     }

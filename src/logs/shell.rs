@@ -179,8 +179,7 @@ mod tests {
 
     #[test]
     fn unknown_values_are_told_apart() {
-        let flags =
-            flags("TP=$1\nrun --tp ${TP} --pp=$PP --dp 2$N --bf16 ${ARGS[@]} --x $Y --x 3");
+        let flags = flags("TP=$1\nrun --tp ${TP} --pp=$PP --dp 2$N --bf16 ${ARGS[@]} --x $Y --x 3");
         let found: Vec<(&str, &str)> = flags
             .unset
             .iter()
