@@ -50,8 +50,10 @@ impl Clash {
 /// A requirement and what it says here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reason {
-    /// The rule's name, or the key of what is listed.
+    /// What is demanded.
     pub requirement: Requirement,
+    /// The rule's or the row's name, or the key of what is listed.
+    pub name: String,
     /// What it demands, with amounts.
     pub message: String,
 }
@@ -67,6 +69,7 @@ pub fn reasons(instance: &Instance, kept: &[Axis], reread: &Reread) -> Result<Re
     let clashes = analysis.clashes.iter().map(|clash| {
         let reasons = clash.iter().map(|requirement| Reason {
             requirement,
+            name: requirement.name(instance),
             message: message(instance, &analysis, *clash, requirement),
         });
         let (each_enough, besides) =
@@ -135,7 +138,7 @@ pub(super) fn row(instance: &Instance, index: usize) -> String {
         .get(index)
         .map_or_else(String::new, |row| {
             let (comparison, right) = (row.comparison.words(), row.right);
-            format!("`{}`: {row} is {comparison} {right}", row.name)
+            format!("{row} is {comparison} {right}")
         })
 }
 

@@ -114,7 +114,7 @@ fn clashes(reasons: &Reasons) -> String {
         }
         lines.push(wrap(&heading, 2));
         for reason in reasons {
-            let text = format!("- {}: {}", reason.requirement, reason.message);
+            let text = format!("- {}: {}", reason.name, reason.message);
             lines.push(wrap(&text, 2));
         }
     };
@@ -257,10 +257,7 @@ fn binding_blocks(instance: &Instance, binding: &Binding, style: &Style) -> Vec<
         );
     }
     if !others.is_empty() {
-        let names: Vec<String> = others
-            .iter()
-            .map(|effect| effect.limit.to_string())
-            .collect();
+        let names: Vec<String> = others.iter().map(|effect| effect.name.clone()).collect();
         let text = format!("Dropping one of these gains nothing: {}.", names.join(", "));
         limits.push(wrap(&text, 2));
     }
@@ -280,7 +277,7 @@ fn effect_line(best: &Evaluated, effect: &Effect) -> String {
     };
     let text = format!(
         "{gain:>7} {}{now}: then {} with {}",
-        effect.limit,
+        effect.name,
         effect.without.prediction.mfu,
         difference(&best.layout, &effect.without.layout)
     );

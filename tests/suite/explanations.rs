@@ -364,7 +364,7 @@ fn what_binds_is_found_by_solving_again() {
     for effect in &binding.effects {
         // Dropping a limit never costs anything, but for rounding.
         let without = effect.without.prediction.mfu;
-        assert!(without.value() > best.value() - 1e-4, "{}", effect.limit);
+        assert!(without.value() > best.value() - 1e-4, "{}", effect.name);
     }
     case.shows("binding");
     Case::new("llama-3.1-405b-8k-8192xh100", &[]).shows("binding_405b");
