@@ -73,6 +73,7 @@ mod oracle;
 mod plan;
 mod program;
 pub mod recompute;
+mod relaxation;
 mod screen;
 mod search;
 mod shortage;

@@ -15,6 +15,7 @@ use super::data::{Cell, Partition};
 use super::equal_middle::equal_middle_splits;
 use super::plan::{Plan, objective, plan_of, stage_delta};
 use super::recompute::quick_recompute;
+use super::relaxation::Relaxation;
 use super::tables::{StageTable, Tables, tables};
 
 /// `(sum T, sum (S n - L)^2, sum s n)`.
@@ -246,7 +247,7 @@ fn equal_middle_optimum(
     layers: i64,
     scratch: &mut Scratch,
 ) -> Option<Plan> {
-    find_upper(cell, layers, scratch);
+    find_upper(&Relaxation::new(cell), layers, scratch);
     let count = cell.stages.len();
     let mut best: Option<(Key, Plan)> = None;
     for split in equal_middle_splits(cell, layers, &scratch.upper) {
