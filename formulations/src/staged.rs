@@ -88,7 +88,7 @@ pub use data::{
     Cell, Counts, Data, Layer, MAX_MODES, Partition, RecomputeMode, RecomputeRule, Scope, SideRow,
     Stage, StageIndex, StageTerm, Weights,
 };
-pub use dynamic::cell_optimum;
+pub use dynamic::{cell_optimum, cell_optimum_within};
 pub use oracle::oracle;
 pub use plan::{Plan, check_plan, plan_of};
 pub use screen::CellBound;

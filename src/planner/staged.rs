@@ -2,8 +2,8 @@
 //! are checkpointed, together.
 
 use formulations::model::Model;
-use formulations::solve::{Outcome as Solved, SolverOptions, Statistics};
-use formulations::staged::bounds::{balance_bound, bottleneck_bound};
+use formulations::solve::{Outcome as Solved, SolverOptions};
+use formulations::staged::bounds::{Scratch, balance_bound, bottleneck_bound_with};
 use formulations::staged::{self as program, Data, Plan as ProgramPlan};
 
 use crate::axis::AxisSet;
@@ -61,6 +61,7 @@ fn screen_diverse(table: &CostTable, count: usize, axes: AxisSet, pruning: Pruni
     let mut order: Vec<usize> = (0..choices.len()).collect();
     order.sort_by_key(|&index| (first[index], index));
     let mut bounds: Vec<ChoiceBound> = first.into_iter().map(ChoiceBound::Pruned).collect();
+    let mut scratch = Scratch::default();
     let mut known = Thresholds::new(count, classes.iter().max().map_or(0, |last| last + 1));
     for index in order {
         let ChoiceBound::Pruned(bound) = bounds[index] else {
@@ -74,7 +75,8 @@ fn screen_diverse(table: &CostTable, count: usize, axes: AxisSet, pruning: Pruni
                 continue;
             }
         }
-        let Some(bound) = bottleneck_bound(&relaxed(table, &choices[index]).cell, layers) else {
+        let relaxed = relaxed(table, &choices[index]).cell;
+        let Some(bound) = bottleneck_bound_with(&relaxed, layers, &mut scratch) else {
             bounds[index] = ChoiceBound::Infeasible;
             continue;
         };
@@ -181,7 +183,7 @@ pub fn plan(instance: &Instance, options: &PlanOptions) -> Result<Outcome, PlanE
         ..SolverOptions::default()
     };
     let report = program::solve(&encoded.data, &solver)?;
-    let proof = proof(&table, &screening, report.outcome.statistics());
+    let proof = proof(&table, &screening);
     let finish = |best: &ProgramPlan, bound: i64| -> Result<Plan, PlanError> {
         let claimed = |units: i64| table.quantum.parts_per_billion(&instance.job, units);
         let decoded = |plan: &ProgramPlan| {
@@ -252,7 +254,7 @@ pub fn written_program(
     Ok((program::build(&encoded.data)?, scope))
 }
 
-fn proof(table: &CostTable, screening: &Screening, _statistics: Statistics) -> Proof {
+fn proof(table: &CostTable, screening: &Screening) -> Proof {
     let count = |wanted: fn(&ChoiceBound) -> bool| {
         screening
             .bounds

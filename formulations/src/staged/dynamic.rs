@@ -28,11 +28,12 @@ type Key = (i64, Cost, Vec<i64>);
 /// that the plan shall bear.
 #[must_use]
 pub fn cell_optimum(cell: &Cell, index: usize, layers: i64) -> Option<Plan> {
-    optimum_within(cell, index, layers, i64::MAX)
+    cell_optimum_within(cell, index, layers, i64::MAX)
 }
 
 /// The canonical optimum of a cell if its objective is at most `limit`.
-pub(super) fn optimum_within(cell: &Cell, index: usize, layers: i64, limit: i64) -> Option<Plan> {
+#[must_use]
+pub fn cell_optimum_within(cell: &Cell, index: usize, layers: i64, limit: i64) -> Option<Plan> {
     let mut scratch = Scratch::default();
     if !fits(cell, layers, &mut scratch) {
         return None;

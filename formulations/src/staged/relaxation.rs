@@ -56,11 +56,13 @@ impl<'a> Relaxation<'a> {
     }
 
     /// Time of a stage with so many layers, at least.
+    #[inline]
     pub(super) fn time(&self, stage: &Stage, layers: i64) -> i64 {
         layers * self.cell.layer.time + self.extra_time(stage, layers) + stage.extra_time
     }
 
     /// A lower limit of the extra time of so many layers that fit, exact but for several modes.
+    #[inline]
     pub(super) fn extra_time(&self, stage: &Stage, layers: i64) -> i64 {
         let cell = self.cell;
         match cell.recompute {
@@ -88,6 +90,7 @@ impl<'a> Relaxation<'a> {
     }
 
     /// Memory that is missing with so many layers, none of them recomputed.
+    #[inline]
     fn need(&self, stage: &Stage, layers: i64) -> i64 {
         let layer = &self.cell.layer;
         let each = layer.memory + stage.in_flight * layer.activation;
@@ -96,6 +99,7 @@ impl<'a> Relaxation<'a> {
 
     /// The most layers, at most `most` and at least `least`, that take no longer than `longest`, and
     /// their time; `least` and its time if even those take longer.
+    #[inline]
     pub(super) fn within(
         &self,
         stage: &Stage,
@@ -143,6 +147,7 @@ impl<'a> Relaxation<'a> {
 
     /// Extra time of each further layer beyond those that fit unrecomputed, at least; without limit where
     /// no mode saves memory.
+    #[inline]
     pub(super) fn extra_rate(&self, stage: &Stage) -> f64 {
         let layer = &self.cell.layer;
         let Some(mode) = self.cheapest.filter(|_| stage.in_flight > 0) else {
@@ -154,6 +159,7 @@ impl<'a> Relaxation<'a> {
     }
 
     /// The most layers that fit on a stage, however they are recomputed; negative if not even none.
+    #[inline]
     pub(super) fn most_layers(&self, stage: &Stage) -> i64 {
         let (cell, layer) = (self.cell, &self.cell.layer);
         let room = cell.capacity - stage.fixed_memory;
@@ -204,6 +210,7 @@ impl<'a> Relaxation<'a> {
     }
 }
 
+/// The modes by which a stage can hold most layers, in the first places.
 fn leanest(cell: &Cell) -> ([RecomputeMode; MAX_MODES], usize) {
     let none = RecomputeMode {
         extra_time: 0,
@@ -238,11 +245,37 @@ fn floor_layers(room: i64, each: i64) -> i64 {
 
 /// Time of saving `need > 0` with a mode in fractions of layers, rounded up.
 pub(super) fn fractional_time(need: i64, extra_time: i64, gain: i64) -> i64 {
-    match need.checked_mul(extra_time) {
-        Some(product) => quotient(product - 1, gain) + 1,
-        None => {
-            let product = i128::from(need) * i128::from(extra_time);
-            ((product - 1) / i128::from(gain)) as i64 + 1
+    if let Some(product) = need.checked_mul(extra_time) {
+        return quotient(product - 1, gain) + 1;
+    }
+    let product = i128::from(need) * i128::from(extra_time);
+    ((product - 1) / i128::from(gain)) as i64 + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quotients_are_those_of_integers() {
+        let check = |numerator: i64, denominator: i64| {
+            let exact = numerator / denominator;
+            assert_eq!(
+                quotient(numerator, denominator),
+                exact,
+                "{numerator} / {denominator}"
+            );
+        };
+        let large = [(1 << 26) + 1, (1 << 47) - 1, EXACT - 1, EXACT, i64::MAX / 4];
+        for denominator in [1, 2, 3, 7, 1000, (1 << 26) - 1, (1 << 51) + 3] {
+            for whole in large {
+                let multiple = whole / denominator * denominator;
+                check(whole, denominator);
+                check(multiple, denominator);
+                check((multiple - 1).max(0), denominator);
+            }
         }
+        assert_eq!(fractional_time(10, 3, 7), 5);
+        assert_eq!(fractional_time(1 << 40, 1 << 30, 1 << 35), 1 << 35);
     }
 }
