@@ -7,6 +7,7 @@
 //! (Reiter, Artificial Intelligence 32, 1987), found by the program [`hitting_set`].
 
 mod broken;
+mod floor;
 mod relaxation;
 mod requirement;
 mod room;
