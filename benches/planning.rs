@@ -6,11 +6,13 @@ use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_mai
 use formulations::solve;
 use formulations::staged::{bounds, cell_optimum, cell_optimum_within, near_even};
 use parlayout::cost_model::{self, CellCosts};
+use parlayout::explain::explain;
 use parlayout::instance::{self, Flag, Instance, Overrides};
 use parlayout::layout::Layout;
 use parlayout::plan::Formulation;
 use parlayout::planner::cost_table::CostTable;
 use parlayout::planner::{self, PlanOptions, Pruning, candidates, staged, staged_cells};
+use parlayout::quantity::Bytes;
 use rayon::prelude::*;
 
 /// A job from the catalog, every axis open.
@@ -230,6 +232,18 @@ fn exhaustive_optimum(instance: &Instance, incumbent: Incumbent) -> i64 {
     best
 }
 
+/// A job that is hopelessly short of memory: what clashes and what repairs it.
+fn explaining(criterion: &mut Criterion) {
+    let mut instance = job("megatron-1t", "dgx-a100-80gb", 3072, 2048, 1536);
+    instance.job.cluster.accelerator.usable_memory = Bytes::new(3e9);
+    let mut group = criterion.benchmark_group("explain");
+    group.sample_size(10);
+    group.bench_function("megatron-1t_3072gpu_3gb", |bencher| {
+        bencher.iter(|| explain(&instance, &|_| Some(instance.clone())).expect("an answer"));
+    });
+    group.finish();
+}
+
 fn batches(criterion: &mut Criterion) {
     let jobs: Vec<Instance> = (0..32)
         .map(|index| job("llama-13b", "dgx-a100-80gb", 64, 2048, 256 * (index + 1)))
@@ -262,6 +276,7 @@ criterion_group!(
     solving,
     within_highs,
     exhaustive,
+    explaining,
     batches
 );
 criterion_main!(benches);

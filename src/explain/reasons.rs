@@ -122,7 +122,7 @@ fn listed(instance: &Instance, axis: Axis) -> String {
 }
 
 /// `1, 2 or 4`.
-fn any_of(shown: &[String]) -> String {
+pub(crate) fn any_of(shown: &[String]) -> String {
     match shown {
         [] => "nothing".to_owned(),
         [only] => only.clone(),

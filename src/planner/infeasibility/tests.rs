@@ -69,7 +69,12 @@ fn no_layout_is_below_the_lower_limit_of_memory() {
         "search.attention_kernel=[\"torch\", \"flash-attention-2\"]",
         "search.checkpointing=[\"none\", \"full\", \"feed-forward\"]",
     ];
-    for framework in ["unrestricted", "megatron-lm", "nanotron", "aleph-alpha-scaling"] {
+    for framework in [
+        "unrestricted",
+        "megatron-lm",
+        "nanotron",
+        "aleph-alpha-scaling",
+    ] {
         let framework = format!("framework.preset={framework}");
         let mut sets = all_open.to_vec();
         sets.push(&framework);
