@@ -57,7 +57,8 @@ pub(crate) struct SearchArguments {
     /// Give every combination to the solver, also those that a bound excludes.
     #[arg(long)]
     no_prune: bool,
-    /// Longest time for the solver, in seconds; then the best known plan and its gap are printed.
+    /// Longest time for listing, bounding and solving, in seconds; then the best known plan and its
+    /// gap are printed.
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     time_limit: Option<Duration>,
 }

@@ -13,7 +13,7 @@ use crate::cluster::Cluster;
 use crate::cost_model::prediction::Prediction;
 use crate::instance::Instance;
 use crate::layout::Layout;
-use crate::plan::{Evaluated, Outcome, Plan, Proof};
+use crate::plan::{Evaluated, Extent, Outcome, Plan, Proof};
 
 /// The whole answer: layout, memory, time, neighbours, proof and trust; or why there is none.
 #[must_use]
@@ -232,7 +232,7 @@ fn safer_note(plan: &Plan) -> Option<String> {
 }
 
 fn proof_note(proof: &Proof, has_plan: bool) -> String {
-    let bound = if has_plan {
+    let bound = if has_plan && proof.gap.is_finite() {
         format!(
             "no layout exceeds {} MFU, gap {}; ",
             proof.bound_mfu,
@@ -240,6 +240,10 @@ fn proof_note(proof: &Proof, has_plan: bool) -> String {
         )
     } else {
         String::new()
+    };
+    let cut = match proof.extent {
+        Extent::Whole => "",
+        Extent::Cut => "the time was over before all combinations were listed; ",
     };
     let before = if proof.applied_before.is_empty() {
         String::new()
@@ -251,7 +255,7 @@ fn proof_note(proof: &Proof, has_plan: bool) -> String {
     };
     wrap(
         &format!(
-            "Proof: {bound}of {} combinations, {} break a rule, {} are excluded by a bound, {} \
+            "Proof: {bound}{cut}of {} combinations, {} break a rule, {} are excluded by a bound, {} \
              are in the program {} ({}){before}.",
             grouped(proof.cells),
             grouped(proof.cells_infeasible),
