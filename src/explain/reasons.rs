@@ -70,7 +70,10 @@ pub fn reasons(instance: &Instance, kept: &[Axis], reread: &Reread) -> Result<Re
         let reasons = clash.iter().map(|requirement| Reason {
             requirement,
             name: requirement.name(instance),
-            message: message(instance, &analysis, *clash, requirement),
+            message: match requirement {
+                Requirement::Listed(axis) if kept.contains(&axis) => asked(instance, axis),
+                _ => message(instance, &analysis, *clash, requirement),
+            },
         });
         let (each_enough, besides) =
             reasons.partition(|reason| each_enough.contains(reason.requirement));
@@ -81,9 +84,22 @@ pub fn reasons(instance: &Instance, kept: &[Axis], reread: &Reread) -> Result<Re
     });
     Ok(Reasons {
         clashes: clashes.collect(),
-        nearest: nearest(instance, &analysis)?,
+        nearest: nearest(instance, &keeping(&analysis, kept))?,
         repairs: repairs(instance, &analysis, kept, reread)?,
     })
+}
+
+/// The analysis without the corrections that touch axes that are kept, if any others are left.
+fn keeping(analysis: &Analysis, kept: &[Axis]) -> Analysis {
+    let mut keeping = analysis.clone();
+    let touches = |it: &Correction, axis: Axis| it.dropped.contains(Requirement::Listed(axis));
+    keeping
+        .corrections
+        .retain(|it| !kept.iter().any(|&axis| touches(it, axis)));
+    if keeping.corrections.is_empty() {
+        return analysis.clone();
+    }
+    keeping
 }
 
 /// What a requirement demands of this instance.
@@ -107,6 +123,13 @@ fn message(
             example(instance, analysis, rule).unwrap_or_else(|| general(instance, rule))
         }
     }
+}
+
+/// The value that a question is about.
+fn asked(instance: &Instance, axis: Axis) -> String {
+    let values = instance.space.values(axis).iter();
+    let shown: Vec<String> = values.map(|&code| axis.show(code)).collect();
+    format!("the question asks for {}", any_of(&shown))
 }
 
 /// The values that an axis may take.
