@@ -14,6 +14,10 @@ use super::constraints;
 /// Combinations up to which the program carries those that break a rule as columns too.
 pub const LITERAL_LIMIT: u64 = 20_000;
 
+/// Combinations that are listed whatever the time, so that a limit changes nothing in usual spaces: it
+/// takes a tenth of a second.
+pub const LEAST_LISTED: usize = 100_000;
+
 /// The combinations that a program decides among.
 #[derive(Debug, Clone)]
 pub struct Candidates {
@@ -37,7 +41,7 @@ pub fn list(instance: &Instance) -> Candidates {
     list_until(instance, None)
 }
 
-/// The same, as far as it gets until `deadline`; a space that is listed whole does not take long.
+/// The same, as far as it gets until `deadline`, and at least [`LEAST_LISTED`] of them.
 #[must_use]
 pub fn list_until(instance: &Instance, deadline: Option<Instant>) -> Candidates {
     let space = &instance.space;
@@ -47,7 +51,7 @@ pub fn list_until(instance: &Instance, deadline: Option<Instant>) -> Candidates 
         literal,
         codes: [0; Axis::COUNT],
         by_degrees: RuleSet::EMPTY,
-        deadline: deadline.filter(|_| !literal),
+        deadline,
         is_cut: false,
         entries: Vec::new(),
     };
@@ -111,9 +115,8 @@ struct Walk<'a> {
 impl Walk<'_> {
     fn visit(&mut self, depth: usize) {
         if depth == DEGREES {
-            self.is_cut |= self
-                .deadline
-                .is_some_and(|deadline| deadline <= Instant::now());
+            let is_over = |deadline: Instant| deadline <= Instant::now();
+            self.is_cut |= self.entries.len() >= LEAST_LISTED && self.deadline.is_some_and(is_over);
             if self.is_cut {
                 return;
             }

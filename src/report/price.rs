@@ -90,7 +90,7 @@ fn offers(instance: &Instance, prices: &PriceList) -> String {
     // Without a layout today there is nothing to gain on.
     let columns = if today.is_some() { 5 } else { 4 };
     let rows = rows.into_iter().map(|row| row.into_iter().take(columns));
-    let mut table = bare(Builder::from_iter(rows).build());
+    let mut table = bare(rows.collect::<Builder>().build());
     table.modify(Columns::new(1..), Alignment::right());
     render(table)
 }
