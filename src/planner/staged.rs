@@ -288,10 +288,12 @@ fn with_safer(
     options: &PlanOptions,
     start: Instant,
 ) -> Result<Outcome, PlanError> {
-    let (Outcome::Optimal(plan) | Outcome::Feasible(plan)) = &mut outcome else {
-        return Ok(outcome);
+    // Beside a plan that was proven in time, none has to mean that there is none: it takes about as long.
+    let (plan, time_limit) = match &mut outcome {
+        Outcome::Optimal(plan) => (plan, None),
+        Outcome::Feasible(plan) => (plan, time_left(options, start)),
+        Outcome::Infeasible(_) | Outcome::Unknown(_) => return Ok(outcome),
     };
-    let time_limit = time_left(options, start);
     let risk = plan.choice.prediction.oom_probability;
     if risk < NEGLIGIBLE_RISK || time_limit.is_some_and(|left| left.is_zero()) {
         return Ok(outcome);

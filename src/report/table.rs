@@ -221,6 +221,7 @@ fn risk_and_distance(choice: f64, other: f64) -> String {
 /// The next safer layout with its cost, or why there is none.
 fn safer_note(plan: &Plan) -> String {
     let choice = &plan.choice;
+    let is_proven = plan.gap_is_closed() && plan.proof.extent == Extent::Whole;
     let text = match &plan.safer {
         Some(safer) => format!(
             "Safer: {}: risk {} instead of {}, MFU {} points ({}).",
@@ -234,7 +235,9 @@ fn safer_note(plan: &Plan) -> String {
             "Safer: not looked for below a risk of {}.",
             risk(NEGLIGIBLE_RISK)
         ),
-        None => "Safer: none, no layout has at most half the risk.".to_owned(),
+        // A search for one that the time limit stopped leaves none as well.
+        None if is_proven => "Safer: none, no layout has at most half the risk.".to_owned(),
+        None => "Safer: none with at most half the risk was found in the time.".to_owned(),
     };
     wrap(&text, 2)
 }
