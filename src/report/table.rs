@@ -13,7 +13,8 @@ use crate::cluster::Cluster;
 use crate::cost_model::prediction::Prediction;
 use crate::instance::Instance;
 use crate::layout::Layout;
-use crate::plan::{Evaluated, Outcome, Plan, Proof};
+use crate::plan::{Evaluated, Extent, Outcome, Plan, Proof};
+use crate::planner::layout_choice::NEGLIGIBLE_RISK;
 
 /// The whole answer: layout, memory, time, neighbours, proof and trust; or why there is none.
 #[must_use]
@@ -27,7 +28,7 @@ pub fn solution(instance: &Instance, outcome: &Outcome, style: &Style) -> String
     };
     let mut notes = Vec::new();
     if let Some(plan) = outcome.plan() {
-        notes.extend(safer_note(plan));
+        notes.push(safer_note(plan));
     }
     notes.push(proof_note(outcome.proof(), outcome.plan().is_some()));
     if let Some(plan) = outcome.plan() {
@@ -217,11 +218,12 @@ fn risk_and_distance(choice: f64, other: f64) -> String {
     }
 }
 
-fn safer_note(plan: &Plan) -> Option<String> {
-    let safer = plan.safer.as_ref()?;
+/// The next safer layout with its cost, or why there is none.
+fn safer_note(plan: &Plan) -> String {
     let choice = &plan.choice;
-    Some(wrap(
-        &format!(
+    let is_proven = plan.gap_is_closed() && plan.proof.extent == Extent::Whole;
+    let text = match &plan.safer {
+        Some(safer) => format!(
             "Safer: {}: risk {} instead of {}, MFU {} points ({}).",
             difference(&choice.layout, &safer.layout),
             risk(safer.prediction.oom_probability),
@@ -229,12 +231,19 @@ fn safer_note(plan: &Plan) -> Option<String> {
             mfu_distance(choice.prediction.mfu, safer.prediction.mfu),
             safer.prediction.mfu,
         ),
-        2,
-    ))
+        None if choice.prediction.oom_probability < NEGLIGIBLE_RISK => format!(
+            "Safer: not looked for below a risk of {}.",
+            risk(NEGLIGIBLE_RISK)
+        ),
+        // A search for one that the time limit stopped leaves none as well.
+        None if is_proven => "Safer: none, no layout has at most half the risk.".to_owned(),
+        None => "Safer: none with at most half the risk was found in the time.".to_owned(),
+    };
+    wrap(&text, 2)
 }
 
 fn proof_note(proof: &Proof, has_plan: bool) -> String {
-    let bound = if has_plan {
+    let bound = if has_plan && proof.gap.is_finite() {
         format!(
             "no layout exceeds {} MFU, gap {}; ",
             proof.bound_mfu,
@@ -242,6 +251,10 @@ fn proof_note(proof: &Proof, has_plan: bool) -> String {
         )
     } else {
         String::new()
+    };
+    let cut = match proof.extent {
+        Extent::Whole => "",
+        Extent::Cut => "the time was over before all combinations were listed; ",
     };
     let before = if proof.applied_before.is_empty() {
         String::new()
@@ -253,7 +266,7 @@ fn proof_note(proof: &Proof, has_plan: bool) -> String {
     };
     wrap(
         &format!(
-            "Proof: {bound}of {} combinations, {} break a rule, {} are excluded by a bound, {} \
+            "Proof: {bound}{cut}of {} combinations, {} break a rule, {} are excluded by a bound, {} \
              are in the program {} ({}){before}.",
             grouped(proof.cells),
             grouped(proof.cells_infeasible),
