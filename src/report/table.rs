@@ -234,7 +234,7 @@ fn safer_note(plan: &Plan) -> String {
             "Safer: not looked for below a risk of {}.",
             risk(NEGLIGIBLE_RISK)
         ),
-        None => "Safer: none, no layout has at most half the risk.".to_owned(),
+        None => "Safer: none found with at most half the risk.".to_owned(),
     };
     wrap(&text, 2)
 }
