@@ -23,9 +23,10 @@ pub struct Certificate {
     pub space: Vec<AxisValues>,
     /// Combinations that the instance rules out.
     pub forbidden: Vec<Forbidden>,
-    /// Unit of the time of a stage, in seconds; null where no layout fits, which times have no part in.
-    #[serde(deserialize_with = "nullable")]
-    pub quantum_s: Option<f64>,
+    /// Rows of the user's own, in order.
+    pub constraints: Vec<ConstraintRow>,
+    /// Unit of the time of a stage, in seconds.
+    pub quantum_s: f64,
     /// Memory of a stage that the accepted risk leaves.
     pub capacity_kib: i64,
     /// By how much each combination of values breaks each rule.
@@ -60,6 +61,21 @@ pub struct Forbidden {
     pub excludes: u64,
 }
 
+/// A row of the user's own: linear in what a layout decides.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ConstraintRow {
+    /// Coefficients and decisions, in order of the latter.
+    pub terms: Vec<(i64, String)>,
+    /// How the sides compare: `at_most`, `at_least` or `equals`.
+    pub comparison: String,
+    /// The right side.
+    pub right: i64,
+    /// Left side minus right side. Of a row over discrete choices alone: for each combination of the
+    /// values of its axes, the last axis fastest. Of another: of the winner, if there is one.
+    pub differences: Vec<i64>,
+}
+
 /// The amounts by which a rule is broken.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -79,10 +95,15 @@ pub struct RuleTable {
 pub struct Combinations {
     /// All combinations of the space.
     pub total: u64,
-    /// Those that break a rule of the tables or are forbidden.
+    /// Those that break a rule of the tables, are forbidden, or break a row over discrete choices.
     pub broken: u64,
-    /// No layout fits: the stage that is short, and by how much at least.
-    pub infeasible: Vec<(u64, u32, i64)>,
+    /// No layout fits: the stage that is short, by how much at least, and the bound of perfect balance.
+    pub infeasible: Vec<(u64, u32, i64, i64)>,
+    /// No layout keeps a row: its place among the constraints, by how much it is missed at least, and the
+    /// bound of perfect balance.
+    pub excluded: Vec<(u64, u32, i64, i64)>,
+    /// No layout that fits keeps all rows: the bound of the slowest stage.
+    pub blocked: Vec<(u64, i64)>,
     /// No layout is as fast as the winner, by the bound of perfect balance.
     pub balance: Vec<(u64, i64)>,
     /// No layout is as fast as the winner, by the bound of the slowest stage.

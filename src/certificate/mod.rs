@@ -6,10 +6,13 @@
 //! program; [`crate::verify`] computes every number of it anew, in its own way.
 
 mod bottleneck;
+pub(crate) mod constraint;
 pub mod document;
 pub mod format;
 pub(crate) mod job;
+pub(crate) mod learned;
 pub(crate) mod parameters;
+mod rows;
 mod rules;
 mod settle;
 pub(crate) mod space;

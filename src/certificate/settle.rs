@@ -1,17 +1,20 @@
 //! How the planner's combinations are settled, by the figures of the programs.
 
+use formulations::solve::SolverOptions;
 use formulations::staged::bounds::{balance_bound, bottleneck_bound};
 use formulations::staged::{
-    Cell, Partition, RecomputeRule, Shortage, cell_optimum, recompute, shortage,
+    Cell, Data, Partition, RecomputeRule, Shortage, StagedError, cell_optimum, recompute, shortage,
+    solve,
 };
 
 use crate::axis::Candidate;
 use crate::layout::Layout;
+use crate::planner::constraints;
 use crate::planner::cost_table::CostTable;
 use crate::planner::staged_cells::{self, Choice};
 
-use super::bottleneck;
 use super::document::Combinations;
+use super::{bottleneck, rows};
 
 /// What the combinations are settled against.
 #[derive(Debug, Clone, Copy)]
@@ -37,45 +40,74 @@ pub(super) fn staged(
     goal: Goal,
     position: impl Fn(&Candidate) -> u64,
     found: &mut Combinations,
-) {
+) -> Result<(), StagedError> {
     for choice in staged_cells::choices(table) {
         let position = position(&table.entries[choice.rank].candidate);
-        settle(table, &choice, goal, position, found);
+        settle(table, &choice, goal, position, found)?;
     }
+    Ok(())
 }
 
-fn settle(table: &CostTable, choice: &Choice, goal: Goal, position: u64, found: &mut Combinations) {
+fn settle(
+    table: &CostTable,
+    choice: &Choice,
+    goal: Goal,
+    position: u64,
+    found: &mut Combinations,
+) -> Result<(), StagedError> {
     let layers = i64::from(table.instance.job.transformer.layers);
     let lightest = staged_cells::lightest_variants(table, choice);
     let fits = |cell: &Cell| bottleneck_bound(cell, layers).is_some();
+    let relaxed = staged_cells::relaxed(table, choice);
+    let bound = balance_bound(&relaxed.cell, layers);
     if !lightest.iter().any(|variant| fits(&variant.cell)) {
         let cells = lightest.iter().map(|variant| &variant.cell);
         let (peak, stage) = least_peak(cells, layers);
-        found
-            .infeasible
-            .push((position, stage, peak - table.capacity));
-        return;
+        let short = peak - table.capacity;
+        found.infeasible.push((position, stage, short, bound));
+        return Ok(());
+    }
+    if let Some((row, missed)) = rows::missed_by_all(table, choice, &lightest) {
+        found.excluded.push((position, row, missed, bound));
+        return Ok(());
     }
     let may_win = |bound: i64| goal.objective.is_none_or(|objective| bound <= objective);
-    let relaxed = staged_cells::relaxed(table, choice);
-    let bound = balance_bound(&relaxed.cell, layers);
     if !may_win(bound) {
         found.balance.push((position, bound));
-        return;
+        return Ok(());
     }
     let bound = bottleneck::bound(&relaxed.cell, layers);
     if !may_win(bound) {
         found.bottleneck.push((position, bound));
-    } else if goal.complete {
-        let variants = staged_cells::variants(table, choice);
+    } else if !goal.complete {
+        found.open.push((position, bound));
+    } else if let Some(objective) = optimum(table, choice)? {
+        found.solved.push((position, objective));
+    } else {
+        found.blocked.push((position, bound));
+    }
+    Ok(())
+}
+
+/// The objective of the best layout of a choice, by dynamic programming, or by the program where rows are
+/// over layers.
+fn optimum(table: &CostTable, choice: &Choice) -> Result<Option<i64>, StagedError> {
+    let layers = i64::from(table.instance.job.transformer.layers);
+    let variants = staged_cells::variants(table, choice);
+    if !constraints::concern_layers(table.instance) {
         let optima = variants
             .iter()
             .filter_map(|variant| cell_optimum(&variant.cell, 0, layers));
-        let best = optima.map(|plan| plan.objective).min();
-        found.solved.push((position, best.unwrap_or(i64::MAX)));
-    } else {
-        found.open.push((position, bound));
+        return Ok(optima.map(|plan| plan.objective).min());
     }
+    let combinations = vec![choice.cell; variants.len()];
+    let data = Data {
+        layers,
+        side_rows: constraints::side_rows(table.instance, &combinations),
+        cells: variants.into_iter().map(|variant| variant.cell).collect(),
+    };
+    let report = solve(&data, &SolverOptions::default())?;
+    Ok(report.outcome.solution().map(|plan| plan.objective))
 }
 
 /// The least memory of the fullest stage over all cells and distributions, and the first stage that can
@@ -184,8 +216,10 @@ pub(super) fn layout_choice(
             .parts_per_billion(&table.instance.job, objective)
     };
     let least = goal.objective.map(profit);
+    let rows = || table.instance.space.constraints.iter().zip(0..);
+    let batch = table.instance.job.workload.global_batch;
     for entry in &table.entries {
-        let Some((_, cost)) = table.exact(entry) else {
+        let Some((layout, cost)) = table.exact(entry) else {
             continue;
         };
         let position = position(&entry.candidate);
@@ -194,7 +228,12 @@ pub(super) fn layout_choice(
             let stage = cost.memory.iter().position(|&memory| memory == peak);
             let stage = stage.unwrap_or(0) as u32;
             let short = peak - table.capacity;
-            found.infeasible.push((position, stage, short));
+            found.infeasible.push((position, stage, short, cost.units));
+        } else if let Some((row, index)) =
+            rows().find(|(row, _)| !row.holds(row.left(&layout, batch)))
+        {
+            let missed = (row.left(&layout, batch) - row.right).abs();
+            found.excluded.push((position, index, missed, cost.units));
         } else if least.is_some_and(|least| cost.profit < least) {
             found.balance.push((position, cost.units));
         } else if goal.complete {

@@ -1,5 +1,7 @@
 //! From an answer of the planner to its certificate.
 
+use formulations::staged::StagedError;
+
 use crate::axis::{Assignment, Axis, Candidate};
 use crate::cost_model::pipeline::FILL_STEPS;
 use crate::instance::Instance;
@@ -15,7 +17,7 @@ use super::document::{AxisValues, Certificate, Combinations, Winner, WinnerStage
 use super::format::{ORDER, SCHEMA};
 use super::parameters::PARAMETERS;
 use super::settle::{self, Goal};
-use super::{job, rules, space};
+use super::{constraint, job, rules, space};
 
 /// Why an answer has no certificate.
 #[derive(Debug, thiserror::Error)]
@@ -29,6 +31,9 @@ hint: pin some axes or list fewer values in `[search]`"
     /// A figure is beyond what certificates state.
     #[error("a figure of the job is too large or too small for a certificate")]
     Figures,
+    /// The solver failed on one combination.
+    #[error("a combination cannot be settled")]
+    Solver(#[from] StagedError),
     /// The checker finds that other combinations break no rule.
     #[error("the checker disagrees with the planner on the rules; please report this instance")]
     Disagreement,
@@ -43,10 +48,12 @@ pub fn certify(instance: &Instance, outcome: &Outcome) -> Result<Certificate, Ce
     // The last digit of a figure may be another in the document's units.
     let stated = job::write(&instance.job, &[false; PARAMETERS.len()]);
     let job = job::read(&stated).map_err(|_| CertifyError::Figures)?;
-    let instance = &Instance {
+    let mut instance = Instance {
         job,
         ..instance.clone()
     };
+    instance.space.constraints = constraint::sorted(&instance.space.constraints);
+    let instance = &instance;
     let table = CostTable::new(instance);
     let formulation = outcome.proof().formulation;
     let choice = outcome.plan().map(|plan| &plan.choice);
@@ -56,6 +63,10 @@ pub fn certify(instance: &Instance, outcome: &Outcome) -> Result<Certificate, Ce
         complete: matches!(outcome, Outcome::Optimal(_) | Outcome::Infeasible(_)),
     };
     let combinations = combinations(&table, formulation, goal)?;
+    let constraints = instance.space.constraints.iter().map(|row| {
+        let layout = choice.map(|choice| &choice.layout);
+        constraint::write(row, rules::differences(instance, row, layout))
+    });
     let claim = Claim {
         instance,
         formulation,
@@ -63,10 +74,8 @@ pub fn certify(instance: &Instance, outcome: &Outcome) -> Result<Certificate, Ce
         winner: choice.map(|choice| &choice.layout),
     };
     let (stated, left_out) = simplest_job(claim, &combinations)?;
-    let quantum_s = match outcome {
-        Outcome::Infeasible(_) => None,
-        _ => Some(table.quantum.step_time(FILL_STEPS as i64).value()),
-    };
+    // The objective counts in steps of the schedule's bubble multiplier.
+    let quantum_s = table.quantum.step_time(FILL_STEPS as i64).value();
     let open = combinations.open.iter().map(|entry| entry.1);
     let bound = match outcome {
         Outcome::Optimal(_) => objective,
@@ -84,6 +93,7 @@ pub fn certify(instance: &Instance, outcome: &Outcome) -> Result<Certificate, Ce
         max_oom_risk: instance.max_oom_risk,
         space: ORDER.map(|axis| axis_values(instance, axis)).to_vec(),
         forbidden: rules::forbidden(instance),
+        constraints: constraints.collect(),
         quantum_s,
         capacity_kib: table.capacity,
         rules: rules::tables(instance),
@@ -107,8 +117,15 @@ fn simplest_job(
     };
     let infeasible = combinations.infeasible.iter();
     let mut settled: Vec<(u64, Settlement)> = infeasible
-        .map(|&(position, stage, short)| (position, Settlement::Infeasible(stage, short)))
+        .map(|&(position, stage, short, bound)| {
+            (position, Settlement::Infeasible(stage, short, bound))
+        })
         .collect();
+    let excluded = combinations.excluded.iter();
+    settled.extend(excluded.map(|&(position, row, missed, bound)| {
+        (position, Settlement::Excluded(row, missed, bound))
+    }));
+    settled.extend(pairs(&combinations.blocked, Settlement::Blocked));
     settled.extend(pairs(&combinations.balance, Settlement::Balance));
     settled.extend(pairs(&combinations.bottleneck, Settlement::Bottleneck));
     settled.extend(pairs(&combinations.solved, Settlement::Solved));
@@ -146,7 +163,7 @@ fn combinations(
     };
     let mut found = Combinations::default();
     match formulation {
-        Formulation::Staged => settle::staged(table, goal, position, &mut found),
+        Formulation::Staged => settle::staged(table, goal, position, &mut found)?,
         Formulation::LayoutChoice => settle::layout_choice(table, goal, position, &mut found),
     }
     found.total = match formulation {
@@ -154,6 +171,8 @@ fn combinations(
         Formulation::LayoutChoice => all,
     };
     let settled = found.infeasible.len()
+        + found.excluded.len()
+        + found.blocked.len()
         + found.balance.len()
         + found.bottleneck.len()
         + found.solved.len()

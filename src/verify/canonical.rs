@@ -5,15 +5,17 @@
 //!   the fewest digits, and of those nearest to 0, that have the same effect.
 //! - Of names with the same effect the first is stated.
 //!
-//! Every other figure is stated in full.
+//! Every other figure is stated in full, and so is what measured runs say beyond the formulas if it has
+//! any effect.
 
 use crate::certificate::job::ABSENT;
+use crate::certificate::learned::DISCREPANCY;
 use crate::certificate::parameters::{NAMED, PARAMETERS, Range, Scope};
 use crate::job::Job;
 
 use super::budget::{Budget, TooLarge};
 use super::decimal;
-use super::effect::{Probe, changes_rules, silent};
+use super::effect::{Probe, changes_rules, is_same, silent};
 use super::statement::Statement;
 
 /// What a figure is tried as, to see whether it has an effect.
@@ -21,7 +23,7 @@ const TRIED: [f64; 2] = [ABSENT, 3.0];
 /// By how much it is changed, to see whether it is weak.
 const SLIGHTLY: [f64; 2] = [0.99, 1.01];
 /// Rounds of simplification: each may open the way for another.
-const ROUNDS: usize = 4;
+const ROUNDS: usize = 8;
 
 /// Figures that may be left out.
 fn optional() -> impl Iterator<Item = usize> {
@@ -127,6 +129,13 @@ fn earlier_name(
     Ok(None)
 }
 
+/// Whether what measured runs say beyond the formulas has no effect though it is stated.
+fn is_unlearned(statement: &Statement, job: &Job, budget: &mut Budget) -> Result<bool, TooLarge> {
+    let probe = [Probe::NoDiscrepancy];
+    let is_stated = job.cluster.discrepancy.is_some();
+    Ok(is_stated && !silent(statement, job, &probe, budget)?.is_empty())
+}
+
 /// What is stated otherwise than it has to be, as `(key, cause)`. `stated` has one entry for each figure.
 pub(super) fn faults(
     statement: &Statement,
@@ -150,6 +159,10 @@ pub(super) fn faults(
             faults.push((PARAMETERS[index].key, cause));
         }
     }
+    if is_unlearned(statement, job, budget)? {
+        let cause = "has no effect and has to be left out";
+        faults.push((DISCREPANCY, cause.to_owned()));
+    }
     for (index, choice) in NAMED.iter().enumerate() {
         if let Some(name) = earlier_name(statement, job, index, budget)? {
             let name = (choice.names)()[name];
@@ -158,6 +171,33 @@ pub(super) fn faults(
         }
     }
     Ok(faults)
+}
+
+/// Leaves out the figures on which no statement depends: all at once, or one after the other where they
+/// have an effect together.
+fn leave_out(
+    statement: &Statement,
+    job: &mut Job,
+    budget: &mut Budget,
+) -> Result<Vec<bool>, TooLarge> {
+    let mut left_out = without_effect(statement, job, budget)?;
+    let candidates: Vec<usize> = optional().filter(|&index| left_out[index]).collect();
+    let mut without = job.clone();
+    for &index in &candidates {
+        Probe::Figure(index, ABSENT).apply(&mut without);
+    }
+    if is_same(statement, &without, budget)? {
+        *job = without;
+        return Ok(left_out);
+    }
+    for index in candidates {
+        let both = TRIED.map(|value| Probe::Figure(index, value));
+        left_out[index] = silent(statement, job, &both, budget)?.len() == both.len();
+        if left_out[index] {
+            Probe::Figure(index, ABSENT).apply(job);
+        }
+    }
+    Ok(left_out)
 }
 
 /// The job as it has to be stated, and for each figure whether it is left out.
@@ -174,10 +214,10 @@ pub(crate) fn simplest(
                 Probe::Name(index, name).apply(&mut job);
             }
         }
-        left_out = without_effect(statement, &job, budget)?;
-        for index in (0..PARAMETERS.len()).filter(|&index| left_out[index]) {
-            Probe::Figure(index, ABSENT).apply(&mut job);
+        if is_unlearned(statement, &job, budget)? {
+            job.cluster.discrepancy = None;
         }
+        left_out = leave_out(statement, &mut job, budget)?;
         for index in weak(statement, &job, |index| !left_out[index], budget)? {
             while let Some(value) = simplification(statement, &job, index, budget)? {
                 Probe::Figure(index, value).apply(&mut job);

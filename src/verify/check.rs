@@ -12,7 +12,9 @@ use crate::rule::Rule;
 use super::budget::{Budget, TooLarge};
 use super::canonical::faults;
 use super::reason::Reasons;
-use super::space::{Walked, amounts, walk};
+use super::rows;
+use super::rules::Codes;
+use super::space::{Walked, amounts, table, walk};
 use super::statement::{Claim, Settlement, Statement};
 use super::{Accepted, Counts, Proven, header, winner};
 
@@ -76,7 +78,8 @@ fn check_parts(
         complete: matches!(status, "optimal" | "infeasible"),
         winner: layout.as_ref(),
     };
-    let mut statement = Statement::new(claim, walked.open)?;
+    check_rows(certificate, &claim, reasons);
+    let mut statement = Statement::new(claim, walked.open, &mut budget)?;
     check_statement(certificate, status, &mut statement, reasons, &mut budget)?;
     if !reasons.is_empty() {
         return Ok(None);
@@ -110,6 +113,27 @@ fn check_rules(certificate: &Certificate, instance: &Instance, reasons: &mut Rea
         match amounts(instance, rule, axes, table.amounts.len()) {
             Some(amounts) => reasons.compare_lists(&place, &table.amounts, &amounts),
             None => reasons.add(place, "has too few entries"),
+        }
+    }
+}
+
+/// The differences of the rows of the user's own are right.
+fn check_rows(certificate: &Certificate, claim: &Claim, reasons: &mut Reasons) {
+    let rows = claim.instance.space.constraints.iter();
+    for (index, (stated, row)) in certificate.constraints.iter().zip(rows).enumerate() {
+        let place = format!("constraints[{index}].differences");
+        let found = match (rows::axes(row), claim.winner) {
+            (Some(axes), _) => {
+                let most = stated.differences.len();
+                let of = |codes: &Codes| rows::difference(row, &claim.instance.job, codes);
+                table(claim.instance, &axes, most, of)
+            }
+            (None, Some(winner)) => rows::of_layout(claim.instance, index, winner),
+            (None, None) => Some(Vec::new()),
+        };
+        match found {
+            Some(found) => reasons.compare_lists(&place, &stated.differences, &found),
+            None => reasons.add(place, "has too few entries, or the winner no such stages"),
         }
     }
 }
@@ -189,7 +213,13 @@ fn combinations(statement: &Statement, total: u64) -> Combinations {
     for (open, settlement) in statement.open.iter().zip(&statement.settlements) {
         let position = open.position;
         match *settlement {
-            Settlement::Infeasible(stage, short) => found.infeasible.push((position, stage, short)),
+            Settlement::Infeasible(stage, short, bound) => {
+                found.infeasible.push((position, stage, short, bound));
+            }
+            Settlement::Excluded(row, missed, bound) => {
+                found.excluded.push((position, row, missed, bound));
+            }
+            Settlement::Blocked(bound) => found.blocked.push((position, bound)),
             Settlement::Balance(bound) => found.balance.push((position, bound)),
             Settlement::Bottleneck(bound) => found.bottleneck.push((position, bound)),
             Settlement::Solved(objective) => found.solved.push((position, objective)),
@@ -202,6 +232,9 @@ fn combinations(statement: &Statement, total: u64) -> Combinations {
 fn compare_combinations(stated: &Combinations, found: &Combinations, reasons: &mut Reasons) {
     let place = "combinations.infeasible";
     reasons.compare_lists(place, &stated.infeasible, &found.infeasible);
+    let place = "combinations.excluded";
+    reasons.compare_lists(place, &stated.excluded, &found.excluded);
+    reasons.compare_lists("combinations.blocked", &stated.blocked, &found.blocked);
     reasons.compare_lists("combinations.balance", &stated.balance, &found.balance);
     reasons.compare_lists(
         "combinations.bottleneck",
@@ -225,10 +258,11 @@ fn bound(status: &str, statement: &Statement, found: &Combinations) -> Option<i6
 
 fn accepted(certificate: &Certificate, status: &'static str, statement: &Statement) -> Accepted {
     let stated = &certificate.combinations;
+    let without = stated.infeasible.len() + stated.excluded.len() + stated.blocked.len();
     let counts = Counts {
         total: stated.total,
         broken: stated.broken,
-        infeasible: stated.infeasible.len() as u64,
+        infeasible: without as u64,
         pruned: (stated.balance.len() + stated.bottleneck.len()) as u64,
         solved: stated.solved.len() as u64,
         open: stated.open.len() as u64,

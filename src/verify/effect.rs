@@ -6,7 +6,8 @@ use crate::cost_model::CellCosts;
 use crate::instance::Instance;
 use crate::job::Job;
 use crate::plan::Formulation;
-use crate::planner::quantise::{self, CellUnits, StageUnits};
+use crate::planner::quantise::{self, CellUnits};
+use crate::rule::Rule;
 
 use super::budget::{Budget, TooLarge};
 use super::permission::permitted;
@@ -21,6 +22,8 @@ pub(super) enum Probe {
     Figure(usize, f64),
     /// The choice at a position takes another name.
     Name(usize, usize),
+    /// Measured runs say nothing beyond the formulas.
+    NoDiscrepancy,
 }
 
 impl Probe {
@@ -29,6 +32,16 @@ impl Probe {
         match self {
             Self::Figure(index, value) => (PARAMETERS[index].set)(job, value),
             Self::Name(index, name) => (NAMED[index].set)(job, name),
+            Self::NoDiscrepancy => job.cluster.discrepancy = None,
+        }
+    }
+
+    /// The rules with a table that the subject decides.
+    const fn rules(self) -> &'static [Rule] {
+        match self {
+            Self::Figure(index, _) => PARAMETERS[index].rules,
+            Self::Name(index, _) => NAMED[index].rules,
+            Self::NoDiscrepancy => &[],
         }
     }
 
@@ -37,6 +50,7 @@ impl Probe {
         match self {
             Self::Figure(index, _) => (false, index),
             Self::Name(index, _) => (true, index),
+            Self::NoDiscrepancy => (true, usize::MAX),
         }
     }
 }
@@ -55,7 +69,10 @@ pub(super) fn silent(
     let mut silent = Vec::new();
     let mut waiting: Vec<Probe> = Vec::new();
     for &probe in probes {
-        if !changes_tables(statement, job, probe) && !changes_winner(statement, job, probe) {
+        let instance = changed(statement, job, probe);
+        if !changes_tables(statement, &instance, probe.rules())
+            && !changes_winner(statement, &instance)
+        {
             waiting.push(probe);
         }
     }
@@ -102,12 +119,13 @@ fn silent_together(
         })
         .collect();
     let mut together = changed(&mut probes.iter().copied());
+    let learned = job.cluster.discrepancy.as_ref();
+    let learned_points = learned.map_or(0, |learned| 20 * learned.points.len() as u64);
     for index in from_the_best(statement) {
-        let (open, base) = (&statement.open[index], &statement.units[index]);
-        budget.spend(open.cell.pipeline_parallel.into())?;
+        let open = &statement.open[index];
+        budget.spend(u64::from(open.cell.pipeline_parallel) + learned_points)?;
         let all = CellUnits::new(&CellCosts::new(&together, &open.cell), statement.quantum);
-        let keeps_time = statement.is_timeless() || all.layer_time == base.layer_time;
-        if keeps_time && settles_alike(statement, index, &all) {
+        if settles_alike(statement, index, &all) {
             for trial in &mut trials {
                 trial.times.push(statement.times[index]);
             }
@@ -131,7 +149,7 @@ fn silent_together(
             together = changed(&mut trials.iter().map(|trial| trial.probe));
         }
     }
-    trials.retain(|trial| statement.is_timeless() || quantum(&trial.times) == statement.quantum);
+    trials.retain(|trial| quantum(&trial.times) == statement.quantum);
     Ok(trials.into_iter().map(|trial| trial.probe).collect())
 }
 
@@ -167,36 +185,29 @@ fn changes_settlement(
     Ok(settled != statement.settlements[index])
 }
 
-/// Whether the coefficients that settle the combination are the same: those of memory where nothing
-/// fits, all but the times of recomputing where perfect balance decides without.
+/// Whether the coefficients that settle the combination are the same: all but the times of recomputing
+/// where perfect balance is stated, which is without.
 fn settles_alike(statement: &Statement, index: usize, units: &CellUnits) -> bool {
     let base = &statement.units[index];
     let staged = statement.claim.formulation == Formulation::Staged;
-    match statement.settlements[index] {
-        Settlement::Infeasible(..) => same_memory(units, base),
-        Settlement::Balance(_) if staged => {
-            let but_recomputing = |units: &CellUnits| {
-                (
-                    units.max_weight,
-                    units.sum_weight,
-                    units.delta_weight,
-                    units.constant,
-                    units.layer_time,
-                    units.layer_delta,
-                )
-            };
-            but_recomputing(units) == but_recomputing(base)
-                && units.stages == base.stages
-                && same_memory(units, base)
-        }
-        _ => units == base,
+    let balanced = matches!(
+        statement.settlements[index],
+        Settlement::Infeasible(..) | Settlement::Excluded(..) | Settlement::Balance(_)
+    );
+    if !(staged && balanced) {
+        return units == base;
     }
-}
-
-/// Whether the coefficients of memory, which alone decide whether a layout fits, are the same.
-fn same_memory(a: &CellUnits, b: &CellUnits) -> bool {
-    let of_stage = |stage: &StageUnits| (stage.fixed_memory, stage.in_flight);
-    let layer = |units: &CellUnits| {
+    let but_recomputing = |units: &CellUnits| {
+        (
+            units.max_weight,
+            units.sum_weight,
+            units.delta_weight,
+            units.constant,
+            units.layer_time,
+            units.layer_delta,
+        )
+    };
+    let memory = |units: &CellUnits| {
         (
             units.layer_memory,
             units.activations,
@@ -204,13 +215,14 @@ fn same_memory(a: &CellUnits, b: &CellUnits) -> bool {
             units.workspace,
         )
     };
-    layer(a) == layer(b) && (a.stages.iter().map(of_stage)).eq(b.stages.iter().map(of_stage))
+    but_recomputing(units) == but_recomputing(base)
+        && memory(units) == memory(base)
+        && units.stages == base.stages
 }
 
 /// Whether the capacity or a number of the winner would be another.
-fn changes_winner(statement: &Statement, job: &Job, probe: Probe) -> bool {
-    let instance = changed(statement, job, probe);
-    let capacity = quantise::capacity(&instance);
+fn changes_winner(statement: &Statement, instance: &Instance) -> bool {
+    let capacity = quantise::capacity(instance);
     if capacity != statement.capacity {
         return true;
     }
@@ -224,10 +236,10 @@ fn changes_winner(statement: &Statement, job: &Job, probe: Probe) -> bool {
         return true;
     }
     let claim = Claim {
-        instance: &instance,
+        instance,
         ..statement.claim
     };
-    let problem = Problem::new(&instance, claim.formulation, open, &units, capacity);
+    let problem = Problem::new(instance, claim.formulation, open, &units, capacity);
     winner_numbers(&claim, statement.quantum, &problem) != statement.numbers
 }
 
@@ -241,23 +253,40 @@ fn changed(statement: &Statement, job: &Job, probe: Probe) -> Instance {
     instance
 }
 
-/// Whether an amount in the table of a rule would be another.
-fn changes_tables(statement: &Statement, job: &Job, probe: Probe) -> bool {
-    let rules = match probe {
-        Probe::Figure(index, _) => PARAMETERS[index].rules,
-        Probe::Name(index, _) => NAMED[index].rules,
+/// Whether an amount in the table of one of these rules would be another.
+fn changes_tables(statement: &Statement, instance: &Instance, rules: &[Rule]) -> bool {
+    let mut tables = RULES.iter().filter(|(rule, _)| rules.contains(rule));
+    tables.any(|&(rule, axes)| {
+        let table = |instance| space::amounts(instance, rule, axes, usize::MAX);
+        table(instance) != table(statement.claim.instance)
+    })
+}
+
+/// Whether every number of the statement is the same for this job, which has the same rules on layers
+/// and recomputation.
+pub(super) fn is_same(
+    statement: &Statement,
+    job: &Job,
+    budget: &mut Budget,
+) -> Result<bool, TooLarge> {
+    let instance = Instance {
+        job: job.clone(),
+        ..statement.claim.instance.clone()
     };
-    if rules.is_empty() {
-        return false;
+    if changes_tables(statement, &instance, &Rule::ALL) || changes_winner(statement, &instance) {
+        return Ok(false);
     }
-    let other = changed(statement, job, probe);
-    RULES
-        .iter()
-        .filter(|(rule, _)| rules.contains(rule))
-        .any(|&(rule, axes)| {
-            let table = |instance| space::amounts(instance, rule, axes, usize::MAX);
-            table(&other) != table(statement.claim.instance)
-        })
+    let mut times = Vec::with_capacity(statement.open.len());
+    for index in from_the_best(statement) {
+        let costs = CellCosts::new(job, &statement.open[index].cell);
+        let units = CellUnits::new(&costs, statement.quantum);
+        budget.spend(units.stages.len() as u64)?;
+        times.push(Times::new(&instance, &costs));
+        if changes_settlement(statement, index, &units, budget)? {
+            return Ok(false);
+        }
+    }
+    Ok(quantum(&times) == statement.quantum)
 }
 
 /// Whether another name changes a rule's table, what is permitted of the winner, or how a combination is
@@ -268,10 +297,10 @@ pub(super) fn changes_rules(
     probe: Probe,
     budget: &mut Budget,
 ) -> Result<bool, TooLarge> {
-    if changes_tables(statement, job, probe) {
+    let other = changed(statement, job, probe);
+    if changes_tables(statement, &other, probe.rules()) {
         return Ok(true);
     }
-    let other = changed(statement, job, probe);
     let claim = statement.claim;
     for index in from_the_best(statement) {
         let (open, units) = (&statement.open[index], &statement.units[index]);

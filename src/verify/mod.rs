@@ -21,6 +21,7 @@ mod permission;
 mod problem;
 mod reason;
 mod recompute;
+mod rows;
 mod rules;
 pub(crate) mod space;
 mod spread;
@@ -82,7 +83,7 @@ pub struct Counts {
     pub total: u64,
     /// They break a rule on discrete choices.
     pub broken: u64,
-    /// No layout fits into memory.
+    /// No layout fits into memory and keeps the rows of the user's own.
     pub infeasible: u64,
     /// A bound excludes them.
     pub pruned: u64,

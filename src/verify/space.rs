@@ -4,12 +4,14 @@ use std::collections::HashMap;
 
 use crate::axis::{Axis, Candidate};
 use crate::certificate::format::{ORDER, RULES};
+use crate::constraint::Constraint;
 use crate::instance::Instance;
 use crate::layout::{Cell, Checkpointing};
 use crate::plan::Formulation;
 use crate::rule::Rule;
 
 use super::budget::{Budget, TooLarge};
+use super::rows;
 use super::rules::{Codes, amount};
 
 /// A combination that breaks no rule. For `staged`, which leaves checkpointing to the stages, all
@@ -53,20 +55,32 @@ pub(super) fn amounts(
     axes: &[Axis],
     most: usize,
 ) -> Option<Vec<i64>> {
+    let of = |codes: &Codes| amount(rule, &instance.job, codes);
+    table(instance, axes, most, of)
+}
+
+/// A number for each combination of the values of some axes, the last axis fastest; `None` if there are
+/// more than `most`.
+pub(super) fn table(
+    instance: &Instance,
+    axes: &[Axis],
+    most: usize,
+    number: impl Fn(&Codes) -> i64,
+) -> Option<Vec<i64>> {
     let count = axes.iter().try_fold(1_usize, |count, &axis| {
         count.checked_mul(instance.space.values(axis).len())
     });
     let count = count.filter(|&count| count <= most)?;
-    let amounts = (0..count).map(|mut index| {
+    let numbers = (0..count).map(|mut index| {
         let mut codes = [1; Axis::COUNT];
         for &axis in axes.iter().rev() {
             let values = instance.space.values(axis);
             codes[axis as usize] = values[index % values.len()];
             index /= values.len();
         }
-        amount(rule, &instance.job, &codes)
+        number(&codes)
     });
-    Some(amounts.collect())
+    Some(numbers.collect())
 }
 
 /// Walks through the space and keeps what breaks no rule.
@@ -89,6 +103,12 @@ pub(super) fn walk(
             .iter()
             .map(|(rule, axes)| (depth_of(&mut axes.iter().copied()), *rule))
             .collect(),
+        rows: instance
+            .space
+            .constraints
+            .iter()
+            .filter_map(|row| Some((depth_of(&mut rows::axes(row)?.into_iter()), row)))
+            .collect(),
         found: Walked {
             total: total(instance, formulation).ok_or(TooLarge)?,
             excludes: vec![0; instance.space.forbidden.len()],
@@ -106,6 +126,8 @@ struct Walker<'a> {
     formulation: Formulation,
     /// Each rule with the depth at which its last axis has a value.
     rules: Vec<(usize, Rule)>,
+    /// Each row over discrete choices likewise.
+    rows: Vec<(usize, &'a Constraint)>,
     found: Walked,
     /// Where each cell is among the combinations found.
     places: HashMap<Cell, usize>,
@@ -126,7 +148,14 @@ impl Walker<'_> {
             let broken = |&(at, rule): &(usize, Rule)| {
                 at == depth && amount(rule, &instance.job, codes) != 0
             };
-            if cannot_fill(instance, axis, codes) || self.rules.iter().any(broken) {
+            let missed = |&(at, row): &(usize, &Constraint)| {
+                let difference = || rows::difference(row, &instance.job, codes);
+                at == depth && rows::missed(row.comparison, difference(), difference()) > 0
+            };
+            if cannot_fill(instance, axis, codes)
+                || self.rules.iter().any(broken)
+                || self.rows.iter().any(missed)
+            {
                 continue;
             }
             let next = position * values.len() as u64 + digit as u64;

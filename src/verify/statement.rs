@@ -20,8 +20,12 @@ const MOST_STAGES: u64 = 20_000_000;
 /// How a combination that breaks no rule is settled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Settlement {
-    /// No layout fits: a stage is short of so much memory at least.
-    Infeasible(u32, i64),
+    /// No layout fits: a stage is short of so much memory at least. Last the bound of perfect balance.
+    Infeasible(u32, i64, i64),
+    /// No layout keeps a row: it is missed by so much at least. Last the bound of perfect balance.
+    Excluded(u32, i64, i64),
+    /// No layout that fits keeps all rows. The bound is that of the slowest stage.
+    Blocked(i64),
     /// The bound of perfect balance shows that no layout is as good as the winner.
     Balance(i64),
     /// The bound of the slowest stage shows it.
@@ -126,14 +130,21 @@ impl<'a> Statement<'a> {
         if !positions.eq(settled.iter().map(|settled| settled.0)) {
             return Ok(None);
         }
-        let mut statement = Self::new(claim, walked.open)?;
+        let mut statement = Self::new(claim, walked.open, budget)?;
         statement.settlements = settled.iter().map(|settled| settled.1).collect();
         Ok(Some(statement))
     }
 
     /// Coefficients of all open combinations, and what the winner costs; nothing is settled yet.
-    pub(super) fn new(claim: Claim<'a>, open: Vec<Open>) -> Result<Self, TooLarge> {
+    pub(super) fn new(
+        claim: Claim<'a>,
+        open: Vec<Open>,
+        budget: &mut Budget,
+    ) -> Result<Self, TooLarge> {
         let instance = claim.instance;
+        let learned = instance.job.cluster.discrepancy.as_ref();
+        let points = learned.map_or(1, |learned| 20 * learned.points.len() as u64);
+        budget.spend(points.saturating_mul(open.len() as u64))?;
         let stages = open
             .iter()
             .map(|open| u64::from(open.cell.pipeline_parallel));
@@ -180,15 +191,10 @@ impl<'a> Statement<'a> {
         Ok(statement)
     }
 
-    /// Whether nothing is stated but that no layout fits, which times have no part in.
-    pub(super) const fn is_timeless(&self) -> bool {
-        self.claim.complete && self.claim.winner.is_none()
-    }
-
-    /// The unit of the time of a stage, in seconds, where times have a part in the statement.
-    pub(crate) fn quantum_seconds(&self) -> Option<f64> {
+    /// The unit of the time of a stage, in seconds.
+    pub(crate) fn quantum_seconds(&self) -> f64 {
         // The objective counts in steps of the schedule's bubble multiplier.
-        (!self.is_timeless()).then(|| self.quantum.step_time(FILL_STEPS as i64).value())
+        self.quantum.step_time(FILL_STEPS as i64).value()
     }
 
     /// Settles every combination against the winner.
@@ -230,14 +236,17 @@ impl<'a> Statement<'a> {
     ) -> Result<Settlement, TooLarge> {
         let stages = problem.stages() as u64;
         budget.spend(stages)?;
-        if let Some((stage, short)) = problem.shortage() {
-            budget.spend(100 * stages)?;
-            return Ok(Settlement::Infeasible(stage, short));
-        }
         let layout_choice = self.claim.formulation == Formulation::LayoutChoice;
         let flag = open.flags.first().filter(|_| layout_choice);
         let prescribed = flag.and_then(|flag| flag.recompute());
         let bound = balance(problem, prescribed.map(|mode| mode as usize));
+        if let Some((stage, short)) = problem.shortage() {
+            budget.spend(100 * stages)?;
+            return Ok(Settlement::Infeasible(stage, short, bound));
+        }
+        if let Some((row, missed)) = problem.missed_row() {
+            return Ok(Settlement::Excluded(row, missed, bound));
+        }
         if !self.may_win(bound) {
             return Ok(Settlement::Balance(bound));
         }
@@ -253,7 +262,7 @@ impl<'a> Statement<'a> {
             return Ok(Settlement::Open(bound));
         }
         let best = best(problem, budget)?;
-        Ok(best.map_or(Settlement::Open(bound), |best| {
+        Ok(best.map_or(Settlement::Blocked(bound), |best| {
             Settlement::Solved(best.objective)
         }))
     }
