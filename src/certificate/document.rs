@@ -1,5 +1,7 @@
 //! The document, as it is written and read; see `docs/certificate.md`.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
@@ -29,6 +31,8 @@ pub struct Certificate {
     pub quantum_s: f64,
     /// Memory of a stage that the accepted risk leaves.
     pub capacity_kib: i64,
+    /// What layouts cost: for each value of each axis the first combination that breaks no rule and has it.
+    pub costs: Vec<StatedCosts>,
     /// By how much each combination of values breaks each rule.
     pub rules: Vec<RuleTable>,
     /// How the combinations are settled.
@@ -76,6 +80,27 @@ pub struct ConstraintRow {
     pub differences: Vec<i64>,
 }
 
+/// The coefficients of a combination, from which the costs of its layouts follow.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StatedCosts {
+    /// The combination.
+    pub position: u64,
+    /// Weights `a`, `b`, `w` in the objective of the slowest stage, all stages, the largest stage.
+    pub weights: [i64; 3],
+    /// Objective whatever the stages.
+    pub constant: i64,
+    /// Of a layer: time, reduction, state, activations.
+    pub layer: [i64; 4],
+    /// Of a recomputed layer by flag: further time, kept activations, workspace.
+    pub recompute: BTreeMap<String, [i64; 3]>,
+    /// Of the first and the last stage: time, reduction and memory whatever the layers, chunks in flight.
+    pub stages: [[i64; 4]; 2],
+    /// What measured runs add to the logarithm of the time of a layer, and of one that is recomputed: a
+    /// number of 12 digits.
+    pub residual: [f64; 2],
+}
+
 /// The amounts by which a rule is broken.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -97,11 +122,10 @@ pub struct Combinations {
     pub total: u64,
     /// Those that break a rule of the tables, are forbidden, or break a row over discrete choices.
     pub broken: u64,
-    /// No layout fits: the stage that is short, by how much at least, and the bound of perfect balance.
-    pub infeasible: Vec<(u64, u32, i64, i64)>,
-    /// No layout keeps a row: its place among the constraints, by how much it is missed at least, and the
-    /// bound of perfect balance.
-    pub excluded: Vec<(u64, u32, i64, i64)>,
+    /// No layout fits: the stage that is short, and by how much at least.
+    pub infeasible: Vec<(u64, u32, i64)>,
+    /// No layout keeps a row: its place among the constraints, and by how much it is missed at least.
+    pub excluded: Vec<(u64, u32, i64)>,
     /// No layout that fits keeps all rows: the bound of the slowest stage.
     pub blocked: Vec<(u64, i64)>,
     /// No layout is as fast as the winner, by the bound of perfect balance.

@@ -40,8 +40,8 @@ impl StatedDiscrepancy {
         let stated = Self::deserialize(value).ok()?;
         let small = |number: &f64| number.abs() <= LARGEST;
         let sound = stated.points.len() == stated.weights.len()
-            && stated.points.len() <= MOST_POINTS
-            && stated.points.iter().flatten().all(small)
+            && (1..=MOST_POINTS).contains(&stated.points.len())
+            && stated.points.iter().flatten().all(|at| (0.0..=LARGEST).contains(at))
             && stated.weights.iter().all(small)
             && (0.0..=LARGEST).contains(&stated.amplitude)
             && (1e-9..=LARGEST).contains(&stated.length_scale);

@@ -7,6 +7,7 @@
 
 mod bottleneck;
 pub(crate) mod constraint;
+pub(crate) mod costs;
 pub mod document;
 pub mod format;
 pub(crate) mod job;

@@ -228,7 +228,7 @@ parameters! {
     "workload.sequence_length" Count(1 << 27) => workload.sequence_length;
     "workload.global_batch" Count(1 << 30) => workload.global_batch;
     "cluster.gpus" Count(1 << 20) => cluster.gpus;
-    "cluster.gpus_per_node" Whole(1 << 20) => cluster.gpus_per_node;
+    "cluster.gpus_per_node" Whole(1 << 14) => cluster.gpus_per_node;
     "cluster.usable_memory_gb" Positive => cluster.accelerator.usable_memory, GIGA;
     "cluster.memory_bandwidth_gb_per_s" Positive => cluster.accelerator.memory_bandwidth, GIGA;
     "cluster.peak_bf16_tflops" Positive => cluster.accelerator.peak_bf16, TERA;

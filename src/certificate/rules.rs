@@ -3,7 +3,7 @@
 use crate::axis::{Axis, Candidate};
 use crate::constraint::{Constraint, Decision};
 use crate::instance::Instance;
-use crate::layout::{Layout, Schedule};
+use crate::layout::Layout;
 use crate::planner::candidates;
 use crate::rule::Rule;
 use crate::verify::header::sort_key;
@@ -102,7 +102,7 @@ fn amount(instance: &Instance, rule: Rule, candidate: &Candidate) -> i64 {
         Rule::SequenceDivisible => candidates::sequence_remainder(instance, cell),
         Rule::LayersCoverStages => missing_layers(instance, candidate),
         Rule::InterleavingNeedsPipeline => {
-            u64::from(pp == 1) + u64::from(cell.schedule != Schedule::OneForwardOneBackward)
+            u64::from(pp == 1) + u64::from(candidate.code(Axis::Schedule))
         }
         Rule::InterleavingMicroBatches => {
             let micro_batches = cell.micro_batches(job.workload.global_batch);
@@ -110,8 +110,11 @@ fn amount(instance: &Instance, rule: Rule, candidate: &Candidate) -> i64 {
                 .filter(|&missing| missing > 0)
                 .unwrap_or(micro_batches % pp)
         }
-        Rule::ShardingExcludesPipeline => pp - 1,
+        Rule::ShardingExcludesPipeline => (pp - 1) * u64::from(candidate.code(Axis::Sharding)),
         Rule::ExpertsDivisible => u64::from(cell.expert_parallel) - 1,
+        Rule::RmsNormKernelExcludesCheckpointing => {
+            u64::from(candidate.code(Axis::Checkpointing))
+        }
         _ => 1,
     };
     i64::try_from(amount).unwrap_or(i64::MAX)

@@ -58,19 +58,19 @@ fn settle(
     let layers = i64::from(table.instance.job.transformer.layers);
     let lightest = staged_cells::lightest_variants(table, choice);
     let fits = |cell: &Cell| bottleneck_bound(cell, layers).is_some();
-    let relaxed = staged_cells::relaxed(table, choice);
-    let bound = balance_bound(&relaxed.cell, layers);
     if !lightest.iter().any(|variant| fits(&variant.cell)) {
         let cells = lightest.iter().map(|variant| &variant.cell);
         let (peak, stage) = least_peak(cells, layers);
         let short = peak - table.capacity;
-        found.infeasible.push((position, stage, short, bound));
+        found.infeasible.push((position, stage, short));
         return Ok(());
     }
     if let Some((row, missed)) = rows::missed_by_all(table, choice, &lightest) {
-        found.excluded.push((position, row, missed, bound));
+        found.excluded.push((position, row, missed));
         return Ok(());
     }
+    let relaxed = staged_cells::relaxed(table, choice);
+    let bound = balance_bound(&relaxed.cell, layers);
     let may_win = |bound: i64| goal.objective.is_none_or(|objective| bound <= objective);
     if !may_win(bound) {
         found.balance.push((position, bound));
@@ -228,12 +228,12 @@ pub(super) fn layout_choice(
             let stage = cost.memory.iter().position(|&memory| memory == peak);
             let stage = stage.unwrap_or(0) as u32;
             let short = peak - table.capacity;
-            found.infeasible.push((position, stage, short, cost.units));
+            found.infeasible.push((position, stage, short));
         } else if let Some((row, index)) =
             rows().find(|(row, _)| !row.holds(row.left(&layout, batch)))
         {
             let missed = (row.left(&layout, batch) - row.right).abs();
-            found.excluded.push((position, index, missed, cost.units));
+            found.excluded.push((position, index, missed));
         } else if least.is_some_and(|least| cost.profit < least) {
             found.balance.push((position, cost.units));
         } else if goal.complete {

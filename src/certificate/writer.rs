@@ -1,5 +1,7 @@
 //! From an answer of the planner to its certificate.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use formulations::staged::StagedError;
 
 use crate::axis::{Assignment, Axis, Candidate};
@@ -13,11 +15,11 @@ use crate::verify::budget::Budget;
 use crate::verify::canonical::simplest;
 use crate::verify::statement::{Claim, Settlement, Statement};
 
-use super::document::{AxisValues, Certificate, Combinations, Winner, WinnerStage};
+use super::document::{AxisValues, Certificate, Combinations, StatedCosts, Winner, WinnerStage};
 use super::format::{ORDER, SCHEMA};
 use super::parameters::PARAMETERS;
 use super::settle::{self, Goal};
-use super::{constraint, job, rules, space};
+use super::{constraint, costs, job, rules, space};
 
 /// Why an answer has no certificate.
 #[derive(Debug, thiserror::Error)]
@@ -63,6 +65,7 @@ pub fn certify(instance: &Instance, outcome: &Outcome) -> Result<Certificate, Ce
         complete: matches!(outcome, Outcome::Optimal(_) | Outcome::Infeasible(_)),
     };
     let combinations = combinations(&table, formulation, goal)?;
+    let costs = costs(&table, formulation);
     let constraints = instance.space.constraints.iter().map(|row| {
         let layout = choice.map(|choice| &choice.layout);
         constraint::write(row, rules::differences(instance, row, layout))
@@ -96,6 +99,7 @@ pub fn certify(instance: &Instance, outcome: &Outcome) -> Result<Certificate, Ce
         constraints: constraints.collect(),
         quantum_s,
         capacity_kib: table.capacity,
+        costs,
         rules: rules::tables(instance),
         combinations,
         bound,
@@ -117,25 +121,25 @@ fn simplest_job(
     };
     let infeasible = combinations.infeasible.iter();
     let mut settled: Vec<(u64, Settlement)> = infeasible
-        .map(|&(position, stage, short, bound)| {
-            (position, Settlement::Infeasible(stage, short, bound))
-        })
+        .map(|&(position, stage, short)| (position, Settlement::Infeasible(stage, short)))
         .collect();
     let excluded = combinations.excluded.iter();
-    settled.extend(excluded.map(|&(position, row, missed, bound)| {
-        (position, Settlement::Excluded(row, missed, bound))
-    }));
+    settled.extend(
+        excluded.map(|&(position, row, missed)| (position, Settlement::Excluded(row, missed))),
+    );
     settled.extend(pairs(&combinations.blocked, Settlement::Blocked));
     settled.extend(pairs(&combinations.balance, Settlement::Balance));
     settled.extend(pairs(&combinations.bottleneck, Settlement::Bottleneck));
     settled.extend(pairs(&combinations.solved, Settlement::Solved));
     settled.extend(pairs(&combinations.open, Settlement::Open));
     settled.sort_unstable_by_key(|settled| settled.0);
-    let mut budget = Budget::new();
+    let budget = Budget::new();
     let too_large = |_| CertifyError::TooLarge;
-    let statement = Statement::of(claim, &settled, &mut budget).map_err(too_large)?;
+    let statement = Statement::of(claim, &settled, &budget).map_err(too_large)?;
     let statement = statement.ok_or(CertifyError::Disagreement)?;
-    simplest(&statement, &mut budget).map_err(too_large)
+    simplest(&statement, &budget)
+        .map_err(too_large)?
+        .ok_or(CertifyError::Figures)
 }
 
 fn axis_values(instance: &Instance, axis: Axis) -> AxisValues {
@@ -153,14 +157,7 @@ fn combinations(
 ) -> Result<Combinations, CertifyError> {
     let sizes = ORDER.map(|axis| table.instance.space.values(axis).len() as u64);
     let all = product(&sizes).ok_or(CertifyError::TooLarge)?;
-    let position = |candidate: &Candidate| {
-        ORDER.iter().fold(0, |position, &axis| {
-            let values = table.instance.space.values(axis);
-            let code = candidate.code(axis);
-            let digit = values.iter().position(|&value| value == code).unwrap_or(0);
-            position * values.len() as u64 + digit as u64
-        })
-    };
+    let position = |candidate: &Candidate| position(table.instance, candidate);
     let mut found = Combinations::default();
     match formulation {
         Formulation::Staged => settle::staged(table, goal, position, &mut found)?,
@@ -179,6 +176,59 @@ fn combinations(
         + found.open.len();
     found.broken = found.total - settled as u64;
     Ok(found)
+}
+
+/// The number of a combination.
+fn position(instance: &Instance, candidate: &Candidate) -> u64 {
+    ORDER.iter().fold(0, |position, &axis| {
+        let values = instance.space.values(axis);
+        let code = candidate.code(axis);
+        let digit = values.iter().position(|&value| value == code).unwrap_or(0);
+        position * values.len() as u64 + digit as u64
+    })
+}
+
+/// The costs of the first combination with each value of each axis.
+fn costs(table: &CostTable, formulation: Formulation) -> Vec<StatedCosts> {
+    let open = || {
+        let entries = table.entries.iter();
+        entries.filter_map(|entry| Some((&entry.candidate, entry.cell?)))
+    };
+    let own: Vec<u64> = open()
+        .map(|(candidate, _)| position(table.instance, candidate))
+        .collect();
+    // Of `staged`, combinations of one cell are one.
+    let mut of_cell = vec![u64::MAX; table.cells.len()];
+    for ((_, cell), &own) in open().zip(&own) {
+        of_cell[cell] = of_cell[cell].min(own);
+    }
+    let position = |cell: usize, own: u64| match formulation {
+        Formulation::Staged => of_cell[cell],
+        Formulation::LayoutChoice => own,
+    };
+    let mut first: BTreeMap<(Axis, u32), (u64, usize)> = BTreeMap::new();
+    for ((candidate, cell), &own) in open().zip(&own) {
+        for axis in Axis::ALL {
+            let place = (position(cell, own), cell);
+            let key = (axis, candidate.code(axis));
+            let known = first.entry(key).or_insert(place);
+            *known = (*known).min(place);
+        }
+    }
+    let chosen: BTreeSet<(u64, usize)> = first.into_values().collect();
+    let with_costs = chosen.into_iter().map(|(at, index)| {
+        let of_it = |&((_, cell), &own): &((&Candidate, usize), &u64)| {
+            cell == index && position(cell, own) == at
+        };
+        let all: Vec<&Candidate> = (open().zip(&own).filter(of_it))
+            .map(|((candidate, _), _)| candidate)
+            .collect();
+        let mut flags: Vec<_> = all.iter().map(|candidate| candidate.checkpointing).collect();
+        flags.sort_unstable();
+        let residual = costs::residual(&table.instance.job, &all[0].cell);
+        costs::stated(at, &table.cells[index], &flags, residual)
+    });
+    with_costs.collect()
 }
 
 fn product(sizes: &[u64]) -> Option<u64> {

@@ -1,29 +1,30 @@
 //! The one way to state a job: nothing in a certificate could be changed without a statement changing.
 //!
-//! - A figure on which no statement depends is left out.
+//! - A figure on which no statement depends is left out, and so is a measured run without effect.
 //! - A figure that could be a hundredth larger or smaller without effect is *weak*: it is stated with
 //!   the fewest digits, and of those nearest to 0, that have the same effect.
+//! - Of whole numbers that may be left out the smallest with the same effect is stated.
 //! - Of names with the same effect the first is stated.
 //!
-//! Every other figure is stated in full, and so is what measured runs say beyond the formulas if it has
-//! any effect.
+//! Every other figure is stated in full.
 
 use crate::certificate::job::ABSENT;
 use crate::certificate::learned::DISCREPANCY;
 use crate::certificate::parameters::{NAMED, PARAMETERS, Range, Scope};
+use crate::instance::Instance;
 use crate::job::Job;
 
 use super::budget::{Budget, TooLarge};
 use super::decimal;
 use super::effect::{Probe, changes_rules, is_same, silent};
-use super::statement::Statement;
+use super::statement::{Claim, Statement};
 
 /// What a figure is tried as, to see whether it has an effect.
 const TRIED: [f64; 2] = [ABSENT, 3.0];
 /// By how much it is changed, to see whether it is weak.
 const SLIGHTLY: [f64; 2] = [0.99, 1.01];
-/// Rounds of simplification: each may open the way for another.
-const ROUNDS: usize = 8;
+/// Rounds of simplification: each may open the way for another. The last changes nothing.
+const ROUNDS: usize = 20;
 
 /// Figures that may be left out.
 fn optional() -> impl Iterator<Item = usize> {
@@ -34,7 +35,7 @@ fn optional() -> impl Iterator<Item = usize> {
 fn without_effect(
     statement: &Statement,
     job: &Job,
-    budget: &mut Budget,
+    budget: &Budget,
 ) -> Result<Vec<bool>, TooLarge> {
     let probes = optional().flat_map(|index| TRIED.map(|value| Probe::Figure(index, value)));
     let silent = silent(statement, job, &probes.collect::<Vec<_>>(), budget)?;
@@ -45,20 +46,16 @@ fn without_effect(
     Ok((0..PARAMETERS.len()).map(of).collect())
 }
 
-/// The figures that are stated and weak.
+/// The figures that are stated and weak, or whole numbers.
 fn weak(
     statement: &Statement,
     job: &Job,
     stated: impl Fn(usize) -> bool,
-    budget: &mut Budget,
+    budget: &Budget,
 ) -> Result<Vec<usize>, TooLarge> {
     let slightly = |index: usize| {
         let figure = (PARAMETERS[index].get)(job);
-        SLIGHTLY.map(|factor| match PARAMETERS[index].range {
-            Range::Whole(_) if factor < 1.0 => figure - 1.0,
-            Range::Whole(_) => figure + 1.0,
-            _ => figure * factor,
-        })
+        SLIGHTLY.map(|factor| figure * factor)
     };
     let stated: Vec<usize> = optional().filter(|&index| stated(index)).collect();
     let possible = |index: usize, value: f64| PARAMETERS[index].range.contains(value);
@@ -70,9 +67,8 @@ fn weak(
     });
     let silent = silent(statement, job, &probes.collect::<Vec<_>>(), budget)?;
     let is_weak = |index: &usize| {
-        silent
-            .iter()
-            .any(|probe| matches!(probe, Probe::Figure(other, _) if other == index))
+        let is_own = |probe: &Probe| matches!(probe, Probe::Figure(other, _) if other == index);
+        PARAMETERS[*index].range.is_whole() || silent.iter().any(is_own)
     };
     Ok(stated.into_iter().filter(is_weak).collect())
 }
@@ -80,7 +76,7 @@ fn weak(
 /// Values that would be stated rather than `value` if they had the same effect: simpler ones first.
 fn simpler(range: Range, value: f64) -> Vec<f64> {
     let values: Vec<f64> = match range {
-        Range::Count(_) | Range::Whole(_) => vec![value - 1.0],
+        Range::Count(_) | Range::Whole(_) => (1..value as u32).map(f64::from).collect(),
         _ => {
             let before = decimal::before(value);
             let zero = before.map(|_| 0.0);
@@ -97,7 +93,7 @@ fn simplification(
     statement: &Statement,
     job: &Job,
     index: usize,
-    budget: &mut Budget,
+    budget: &Budget,
 ) -> Result<Option<f64>, TooLarge> {
     let parameter = &PARAMETERS[index];
     for value in simpler(parameter.range, (parameter.get)(job)) {
@@ -113,7 +109,7 @@ fn earlier_name(
     statement: &Statement,
     job: &Job,
     index: usize,
-    budget: &mut Budget,
+    budget: &Budget,
 ) -> Result<Option<usize>, TooLarge> {
     let choice = &NAMED[index];
     for name in 0..(choice.get)(job) {
@@ -129,45 +125,65 @@ fn earlier_name(
     Ok(None)
 }
 
-/// Whether what measured runs say beyond the formulas has no effect though it is stated.
-fn is_unlearned(statement: &Statement, job: &Job, budget: &mut Budget) -> Result<bool, TooLarge> {
-    let probe = [Probe::NoDiscrepancy];
-    let is_stated = job.cluster.discrepancy.is_some();
-    Ok(is_stated && !silent(statement, job, &probe, budget)?.is_empty())
+/// Measured runs without effect by themselves; `None` where all together have none.
+fn silent_runs(
+    statement: &Statement,
+    job: &Job,
+    budget: &Budget,
+) -> Result<Option<Vec<usize>>, TooLarge> {
+    let Some(learned) = &job.cluster.discrepancy else {
+        return Ok(Some(Vec::new()));
+    };
+    if !silent(statement, job, &[Probe::Runs], budget)?.is_empty() {
+        return Ok(None);
+    }
+    let probes: Vec<Probe> = (0..learned.weights.len()).map(Probe::Run).collect();
+    let silent = silent(statement, job, &probes, budget)?.into_iter();
+    let run = |probe| match probe {
+        Probe::Run(index) => Some(index),
+        _ => None,
+    };
+    Ok(Some(silent.filter_map(run).collect()))
 }
 
 /// What is stated otherwise than it has to be, as `(key, cause)`. `stated` has one entry for each figure.
 pub(super) fn faults(
     statement: &Statement,
     stated: &[bool],
-    budget: &mut Budget,
-) -> Result<Vec<(&'static str, String)>, TooLarge> {
+    budget: &Budget,
+) -> Result<Vec<(String, String)>, TooLarge> {
+    const LEAVE_OUT: &str = "has no effect and has to be left out";
     let job = &statement.claim.instance.job;
     let mut faults = Vec::new();
+    let mut add = |key: &str, cause: String| faults.push((key.to_owned(), cause));
     let left_out = without_effect(statement, job, budget)?;
     for index in optional().filter(|&index| stated[index] == left_out[index]) {
         let cause = if left_out[index] {
-            "has no effect and has to be left out"
+            LEAVE_OUT
         } else {
             "is missing"
         };
-        faults.push((PARAMETERS[index].key, cause.to_owned()));
+        add(PARAMETERS[index].key, cause.to_owned());
     }
     for index in weak(statement, job, |index| !left_out[index], budget)? {
         if let Some(value) = simplification(statement, job, index, budget)? {
             let cause = format!("has the same effect as `{value}`, which has to be stated");
-            faults.push((PARAMETERS[index].key, cause));
+            add(PARAMETERS[index].key, cause);
         }
     }
-    if is_unlearned(statement, job, budget)? {
-        let cause = "has no effect and has to be left out";
-        faults.push((DISCREPANCY, cause.to_owned()));
+    match silent_runs(statement, job, budget)? {
+        None => add(DISCREPANCY, LEAVE_OUT.to_owned()),
+        Some(runs) => {
+            for run in runs {
+                add(&format!("{DISCREPANCY}.points[{run}]"), LEAVE_OUT.to_owned());
+            }
+        }
     }
     for (index, choice) in NAMED.iter().enumerate() {
         if let Some(name) = earlier_name(statement, job, index, budget)? {
             let name = (choice.names)()[name];
             let cause = format!("has the same effect as `{name}`, which has to be stated");
-            faults.push((choice.key, cause));
+            add(choice.key, cause);
         }
     }
     Ok(faults)
@@ -178,7 +194,7 @@ pub(super) fn faults(
 fn leave_out(
     statement: &Statement,
     job: &mut Job,
-    budget: &mut Budget,
+    budget: &Budget,
 ) -> Result<Vec<bool>, TooLarge> {
     let mut left_out = without_effect(statement, job, budget)?;
     let candidates: Vec<usize> = optional().filter(|&index| left_out[index]).collect();
@@ -186,7 +202,7 @@ fn leave_out(
     for &index in &candidates {
         Probe::Figure(index, ABSENT).apply(&mut without);
     }
-    if is_same(statement, &without, budget)? {
+    if without == *job || is_same(statement, &without, budget)? {
         *job = without;
         return Ok(left_out);
     }
@@ -200,32 +216,71 @@ fn leave_out(
     Ok(left_out)
 }
 
-/// The job as it has to be stated, and for each figure whether it is left out.
-pub(crate) fn simplest(
+/// Leaves out measured runs without effect, one after the other.
+fn leave_out_runs(
     statement: &Statement,
-    budget: &mut Budget,
-) -> Result<(Job, Vec<bool>), TooLarge> {
+    job: &mut Job,
+    budget: &Budget,
+) -> Result<(), TooLarge> {
+    let Some(runs) = silent_runs(statement, job, budget)? else {
+        Probe::Runs.apply(job);
+        return Ok(());
+    };
+    for run in runs {
+        if !silent(statement, job, &[Probe::Run(run)], budget)?.is_empty() {
+            Probe::Run(run).apply(job);
+        }
+    }
+    if let Some(learned) = &mut job.cluster.discrepancy {
+        let weights = learned.weights.clone();
+        let mut has_weight = weights.iter().map(|&weight| weight != 0.0);
+        learned.points.retain(|_| has_weight.next().unwrap_or(true));
+        learned.weights.retain(|&weight| weight != 0.0);
+    }
+    Ok(())
+}
+
+/// One round of what `faults` would find, and for each figure whether it is left out.
+fn simplify(statement: &Statement, budget: &Budget) -> Result<(Job, Vec<bool>), TooLarge> {
     let mut job = statement.claim.instance.job.clone();
-    let mut left_out = vec![false; PARAMETERS.len()];
-    for _ in 0..ROUNDS {
-        let before = job.clone();
-        for index in 0..NAMED.len() {
-            if let Some(name) = earlier_name(statement, &job, index, budget)? {
-                Probe::Name(index, name).apply(&mut job);
-            }
+    for index in 0..NAMED.len() {
+        if let Some(name) = earlier_name(statement, &job, index, budget)? {
+            Probe::Name(index, name).apply(&mut job);
         }
-        if is_unlearned(statement, &job, budget)? {
-            job.cluster.discrepancy = None;
-        }
-        left_out = leave_out(statement, &mut job, budget)?;
-        for index in weak(statement, &job, |index| !left_out[index], budget)? {
-            while let Some(value) = simplification(statement, &job, index, budget)? {
-                Probe::Figure(index, value).apply(&mut job);
-            }
-        }
-        if job == before {
-            break;
+    }
+    leave_out_runs(statement, &mut job, budget)?;
+    let left_out = leave_out(statement, &mut job, budget)?;
+    for index in weak(statement, &job, |index| !left_out[index], budget)? {
+        while let Some(value) = simplification(statement, &job, index, budget)? {
+            Probe::Figure(index, value).apply(&mut job);
         }
     }
     Ok((job, left_out))
+}
+
+/// The job as it has to be stated, and for each figure whether it is left out. `None` if there seems to be
+/// no such job.
+///
+/// The last round starts from that job and changes nothing: it finds what the checker will find.
+pub(crate) fn simplest(
+    statement: &Statement,
+    budget: &Budget,
+) -> Result<Option<(Job, Vec<bool>)>, TooLarge> {
+    let mut found = simplify(statement, budget)?;
+    for _ in 1..ROUNDS {
+        let instance = Instance {
+            job: found.0.clone(),
+            ..statement.claim.instance.clone()
+        };
+        let claim = Claim {
+            instance: &instance,
+            ..statement.claim
+        };
+        let next = simplify(&statement.restated(claim, budget)?, budget)?;
+        if next == found {
+            return Ok(Some(found));
+        }
+        found = next;
+    }
+    Ok(None)
 }

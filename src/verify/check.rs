@@ -1,7 +1,7 @@
 //! The check, from the instance to the last number.
 
 use crate::axis::Axis;
-use crate::certificate::document::{Certificate, Combinations};
+use crate::certificate::document::{Certificate, Combinations, StatedCosts};
 use crate::certificate::format::{RULES, SCHEMA};
 use crate::certificate::parameters::PARAMETERS;
 use crate::instance::Instance;
@@ -61,8 +61,8 @@ fn check_parts(
     if !reasons.is_empty() {
         return Ok(None);
     }
-    let mut budget = Budget::new();
-    let walked = walk(&instance, formulation, &mut budget)?;
+    let budget = Budget::new();
+    let walked = walk(&instance, formulation, &budget)?;
     check_walk(certificate, &walked, reasons);
     let layout = winner::layout(certificate, &instance, formulation, reasons);
     if layout.is_some() != matches!(status, "optimal" | "feasible") {
@@ -79,15 +79,15 @@ fn check_parts(
         winner: layout.as_ref(),
     };
     check_rows(certificate, &claim, reasons);
-    let mut statement = Statement::new(claim, walked.open, &mut budget)?;
-    check_statement(certificate, status, &mut statement, reasons, &mut budget)?;
+    let mut statement = Statement::new(claim, walked.open, &budget)?;
+    check_statement(certificate, status, &mut statement, reasons, &budget)?;
     if !reasons.is_empty() {
         return Ok(None);
     }
     let stated = PARAMETERS
         .iter()
         .map(|parameter| certificate.job.contains_key(parameter.key));
-    for (key, cause) in faults(&statement, &stated.collect::<Vec<_>>(), &mut budget)? {
+    for (key, cause) in faults(&statement, &stated.collect::<Vec<_>>(), &budget)? {
         reasons.add(format!("job.{key}"), cause);
     }
     Ok(Some(accepted(certificate, status, &statement)))
@@ -164,7 +164,7 @@ fn check_statement(
     status: &str,
     statement: &mut Statement,
     reasons: &mut Reasons,
-    budget: &mut Budget,
+    budget: &Budget,
 ) -> Result<(), TooLarge> {
     let quantum = statement.quantum_seconds();
     reasons.compare("quantum_s", &certificate.quantum_s, &quantum);
@@ -173,6 +173,12 @@ fn check_statement(
         &certificate.capacity_kib,
         &statement.capacity,
     );
+    let job = &statement.claim.instance.job;
+    let examples = statement.examples.iter();
+    let costs: Vec<StatedCosts> = examples
+        .map(|&index| statement.costs(index, &statement.units[index], job))
+        .collect();
+    reasons.compare_lists("costs", &certificate.costs, &costs);
     if let Some(stated) = &certificate.winner {
         winner::compare(stated, statement, reasons);
     }
@@ -213,12 +219,8 @@ fn combinations(statement: &Statement, total: u64) -> Combinations {
     for (open, settlement) in statement.open.iter().zip(&statement.settlements) {
         let position = open.position;
         match *settlement {
-            Settlement::Infeasible(stage, short, bound) => {
-                found.infeasible.push((position, stage, short, bound));
-            }
-            Settlement::Excluded(row, missed, bound) => {
-                found.excluded.push((position, row, missed, bound));
-            }
+            Settlement::Infeasible(stage, short) => found.infeasible.push((position, stage, short)),
+            Settlement::Excluded(row, missed) => found.excluded.push((position, row, missed)),
             Settlement::Blocked(bound) => found.blocked.push((position, bound)),
             Settlement::Balance(bound) => found.balance.push((position, bound)),
             Settlement::Bottleneck(bound) => found.bottleneck.push((position, bound)),

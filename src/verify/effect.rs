@@ -1,12 +1,14 @@
 //! Whether a change of a figure or name of the job changes a number of a statement.
 
+use rayon::prelude::*;
+
 use crate::certificate::format::RULES;
 use crate::certificate::parameters::{NAMED, PARAMETERS};
 use crate::cost_model::CellCosts;
 use crate::instance::Instance;
 use crate::job::Job;
 use crate::plan::Formulation;
-use crate::planner::quantise::{self, CellUnits};
+use crate::planner::quantise::{self, CellUnits, StageUnits};
 use crate::rule::Rule;
 
 use super::budget::{Budget, TooLarge};
@@ -22,17 +24,25 @@ pub(super) enum Probe {
     Figure(usize, f64),
     /// The choice at a position takes another name.
     Name(usize, usize),
-    /// Measured runs say nothing beyond the formulas.
-    NoDiscrepancy,
+    /// The measured run at a position says nothing beyond the formulas.
+    Run(usize),
+    /// No measured run does.
+    Runs,
 }
 
 impl Probe {
     /// Makes the change.
     pub(super) fn apply(self, job: &mut Job) {
+        let learned = &mut job.cluster.discrepancy;
         match self {
             Self::Figure(index, value) => (PARAMETERS[index].set)(job, value),
             Self::Name(index, name) => (NAMED[index].set)(job, name),
-            Self::NoDiscrepancy => job.cluster.discrepancy = None,
+            Self::Run(index) => {
+                if let Some(learned) = learned {
+                    learned.weights[index] = 0.0;
+                }
+            }
+            Self::Runs => *learned = None,
         }
     }
 
@@ -41,16 +51,17 @@ impl Probe {
         match self {
             Self::Figure(index, _) => PARAMETERS[index].rules,
             Self::Name(index, _) => NAMED[index].rules,
-            Self::NoDiscrepancy => &[],
+            Self::Run(_) | Self::Runs => &[],
         }
     }
 
     /// Two probes of the same subject cannot be tried together.
-    const fn subject(self) -> (bool, usize) {
+    const fn subject(self) -> (u8, usize) {
         match self {
-            Self::Figure(index, _) => (false, index),
-            Self::Name(index, _) => (true, index),
-            Self::NoDiscrepancy => (true, usize::MAX),
+            Self::Figure(index, _) => (0, index),
+            Self::Name(index, _) => (1, index),
+            Self::Run(index) => (2, index),
+            Self::Runs => (3, 0),
         }
     }
 }
@@ -64,7 +75,7 @@ pub(super) fn silent(
     statement: &Statement,
     job: &Job,
     probes: &[Probe],
-    budget: &mut Budget,
+    budget: &Budget,
 ) -> Result<Vec<Probe>, TooLarge> {
     let mut silent = Vec::new();
     let mut waiting: Vec<Probe> = Vec::new();
@@ -98,13 +109,15 @@ struct Trial {
     times: Vec<Times>,
 }
 
+/// Combinations that are tried at once; the first of all alone, since they say most.
+const AT_ONCE: usize = 4096;
+
 fn silent_together(
     statement: &Statement,
     job: &Job,
     probes: &[Probe],
-    budget: &mut Budget,
+    budget: &Budget,
 ) -> Result<Vec<Probe>, TooLarge> {
-    let instance = statement.claim.instance;
     let changed = |probes: &mut dyn Iterator<Item = Probe>| {
         let mut job = job.clone();
         probes.for_each(|probe| probe.apply(&mut job));
@@ -119,29 +132,20 @@ fn silent_together(
         })
         .collect();
     let mut together = changed(&mut probes.iter().copied());
-    let learned = job.cluster.discrepancy.as_ref();
-    let learned_points = learned.map_or(0, |learned| 20 * learned.points.len() as u64);
-    for index in from_the_best(statement) {
-        let open = &statement.open[index];
-        budget.spend(u64::from(open.cell.pipeline_parallel) + learned_points)?;
-        let all = CellUnits::new(&CellCosts::new(&together, &open.cell), statement.quantum);
-        if settles_alike(statement, index, &all) {
-            for trial in &mut trials {
-                trial.times.push(statement.times[index]);
-            }
-            continue;
-        }
+    let order = from_the_best(statement);
+    let (first, others) = order.split_at(order.len().min(FIRST));
+    for indices in first.chunks(1).chain(others.chunks(AT_ONCE)) {
+        let tried = indices.par_iter();
+        let tried = tried.map(|&index| try_each(statement, index, &together, &trials, budget));
+        let tried: Vec<Vec<Option<Times>>> = tried.collect::<Result<_, _>>()?;
         let before = trials.len();
-        let mut kept = Vec::with_capacity(before);
-        for mut trial in trials {
-            let costs = CellCosts::new(&trial.job, &open.cell);
-            let units = CellUnits::new(&costs, statement.quantum);
-            trial.times.push(Times::new(instance, &costs));
-            if !changes_settlement(statement, index, &units, budget)? {
-                kept.push(trial);
+        for (number, mut trial) in std::mem::take(&mut trials).into_iter().enumerate() {
+            let times = tried.iter().map(|times| times[number]);
+            if let Some(times) = times.collect::<Option<Vec<Times>>>() {
+                trial.times.extend(times);
+                trials.push(trial);
             }
         }
-        trials = kept;
         if trials.is_empty() {
             return Ok(Vec::new());
         }
@@ -153,24 +157,77 @@ fn silent_together(
     Ok(trials.into_iter().map(|trial| trial.probe).collect())
 }
 
-/// The combinations, those that were solved first: they say most.
+/// Combinations that are tried one after the other.
+const FIRST: usize = 64;
+
+/// For each trial the times of a combination, if that is settled and stated as it is.
+fn try_each(
+    statement: &Statement,
+    index: usize,
+    together: &Job,
+    trials: &[Trial],
+    budget: &Budget,
+) -> Result<Vec<Option<Times>>, TooLarge> {
+    let open = &statement.open[index];
+    let learned = together.cluster.discrepancy.as_ref();
+    let points = learned.map_or(0, |learned| 20 * learned.points.len() as u64);
+    budget.spend(u64::from(open.cell.pipeline_parallel) + points)?;
+    let all = CellUnits::new(&CellCosts::new(together, &open.cell), statement.quantum);
+    let keeps_time = all.layer_time == statement.units[index].layer_time;
+    if keeps_time && is_alike(statement, index, &all, together) {
+        return Ok(vec![Some(statement.times[index]); trials.len()]);
+    }
+    let each = trials.iter().map(|trial| {
+        budget.spend(u64::from(open.cell.pipeline_parallel) + points)?;
+        let costs = CellCosts::new(&trial.job, &open.cell);
+        let units = CellUnits::new(&costs, statement.quantum);
+        let changes = changes_settlement(statement, index, &units, &trial.job, budget)?;
+        Ok((!changes).then(|| Times::new(statement.claim.instance, &costs)))
+    });
+    each.collect()
+}
+
+/// The combinations, those first that say most: whose costs are stated, then those that were solved.
 fn from_the_best(statement: &Statement) -> Vec<usize> {
     let mut order: Vec<usize> = (0..statement.open.len()).collect();
     order.sort_by_key(|&index| match statement.settlements[index] {
-        Settlement::Solved(_) => 0,
-        Settlement::Open(_) | Settlement::Bottleneck(_) => 1,
-        _ => 2,
+        _ if is_example(statement, index) => 0,
+        Settlement::Solved(_) | Settlement::Blocked(_) => 1,
+        Settlement::Open(_) | Settlement::Bottleneck(_) => 2,
+        _ => 3,
     });
     order
 }
 
-/// Whether the combination would be settled otherwise with other coefficients.
+/// Whether the costs of the combination are stated.
+fn is_example(statement: &Statement, index: usize) -> bool {
+    statement.examples.binary_search(&index).is_ok()
+}
+
+/// Whether a combination with these coefficients in this job is settled and stated as it is, since what
+/// decides that is the same.
+fn is_alike(statement: &Statement, index: usize, units: &CellUnits, job: &Job) -> bool {
+    settles_alike(statement, index, units) && states_alike(statement, index, units, job)
+}
+
+/// Whether the stated costs are the same, where they are stated.
+fn states_alike(statement: &Statement, index: usize, units: &CellUnits, job: &Job) -> bool {
+    let (own, base) = (&statement.claim.instance.job, &statement.units[index]);
+    !is_example(statement, index)
+        || statement.costs(index, units, job) == statement.costs(index, base, own)
+}
+
+/// Whether the combination would be settled or stated otherwise with other coefficients, of this job.
 fn changes_settlement(
     statement: &Statement,
     index: usize,
     units: &CellUnits,
-    budget: &mut Budget,
+    job: &Job,
+    budget: &Budget,
 ) -> Result<bool, TooLarge> {
+    if !states_alike(statement, index, units, job) {
+        return Ok(true);
+    }
     if settles_alike(statement, index, units) {
         return Ok(false);
     }
@@ -185,29 +242,36 @@ fn changes_settlement(
     Ok(settled != statement.settlements[index])
 }
 
-/// Whether the coefficients that settle the combination are the same: all but the times of recomputing
-/// where perfect balance is stated, which is without.
+/// Whether the coefficients that settle the combination are the same: those of memory where nothing
+/// fits or keeps the rows, all but the times of recomputing where perfect balance decides without.
 fn settles_alike(statement: &Statement, index: usize, units: &CellUnits) -> bool {
     let base = &statement.units[index];
     let staged = statement.claim.formulation == Formulation::Staged;
-    let balanced = matches!(
-        statement.settlements[index],
-        Settlement::Infeasible(..) | Settlement::Excluded(..) | Settlement::Balance(_)
-    );
-    if !(staged && balanced) {
-        return units == base;
+    match statement.settlements[index] {
+        Settlement::Infeasible(..) | Settlement::Excluded(..) => same_memory(units, base),
+        Settlement::Balance(_) if staged => {
+            let but_recomputing = |units: &CellUnits| {
+                (
+                    units.max_weight,
+                    units.sum_weight,
+                    units.delta_weight,
+                    units.constant,
+                    units.layer_time,
+                    units.layer_delta,
+                )
+            };
+            but_recomputing(units) == but_recomputing(base)
+                && units.stages == base.stages
+                && same_memory(units, base)
+        }
+        _ => units == base,
     }
-    let but_recomputing = |units: &CellUnits| {
-        (
-            units.max_weight,
-            units.sum_weight,
-            units.delta_weight,
-            units.constant,
-            units.layer_time,
-            units.layer_delta,
-        )
-    };
-    let memory = |units: &CellUnits| {
+}
+
+/// Whether the coefficients of memory, which alone decide whether a layout fits, are the same.
+fn same_memory(a: &CellUnits, b: &CellUnits) -> bool {
+    let of_stage = |stage: &StageUnits| (stage.fixed_memory, stage.in_flight);
+    let layer = |units: &CellUnits| {
         (
             units.layer_memory,
             units.activations,
@@ -215,9 +279,7 @@ fn settles_alike(statement: &Statement, index: usize, units: &CellUnits) -> bool
             units.workspace,
         )
     };
-    but_recomputing(units) == but_recomputing(base)
-        && memory(units) == memory(base)
-        && units.stages == base.stages
+    layer(a) == layer(b) && (a.stages.iter().map(of_stage)).eq(b.stages.iter().map(of_stage))
 }
 
 /// Whether the capacity or a number of the winner would be another.
@@ -267,7 +329,7 @@ fn changes_tables(statement: &Statement, instance: &Instance, rules: &[Rule]) ->
 pub(super) fn is_same(
     statement: &Statement,
     job: &Job,
-    budget: &mut Budget,
+    budget: &Budget,
 ) -> Result<bool, TooLarge> {
     let instance = Instance {
         job: job.clone(),
@@ -276,17 +338,15 @@ pub(super) fn is_same(
     if changes_tables(statement, &instance, &Rule::ALL) || changes_winner(statement, &instance) {
         return Ok(false);
     }
-    let mut times = Vec::with_capacity(statement.open.len());
-    for index in from_the_best(statement) {
+    let times = (0..statement.open.len()).into_par_iter().map(|index| {
         let costs = CellCosts::new(job, &statement.open[index].cell);
         let units = CellUnits::new(&costs, statement.quantum);
         budget.spend(units.stages.len() as u64)?;
-        times.push(Times::new(&instance, &costs));
-        if changes_settlement(statement, index, &units, budget)? {
-            return Ok(false);
-        }
-    }
-    Ok(quantum(&times) == statement.quantum)
+        let changes = changes_settlement(statement, index, &units, job, budget)?;
+        Ok((!changes).then(|| Times::new(&instance, &costs)))
+    });
+    let times: Option<Vec<Times>> = times.collect::<Result<_, TooLarge>>()?;
+    Ok(times.is_some_and(|times| quantum(&times) == statement.quantum))
 }
 
 /// Whether another name changes a rule's table, what is permitted of the winner, or how a combination is
@@ -295,7 +355,7 @@ pub(super) fn changes_rules(
     statement: &Statement,
     job: &Job,
     probe: Probe,
-    budget: &mut Budget,
+    budget: &Budget,
 ) -> Result<bool, TooLarge> {
     let other = changed(statement, job, probe);
     if changes_tables(statement, &other, probe.rules()) {

@@ -27,7 +27,7 @@ type Tie = (i64, i128, i64);
 
 /// The best layout of a combination; of equal ones that of the first way, then of the smallest tie.
 /// `None` if none fits.
-pub(super) fn best(problem: &Problem, budget: &mut Budget) -> Result<Option<Best>, TooLarge> {
+pub(super) fn best(problem: &Problem, budget: &Budget) -> Result<Option<Best>, TooLarge> {
     let mut best: Option<Best> = None;
     for way in problem.ways() {
         // Another way has to be better, not as good.
@@ -44,7 +44,7 @@ fn best_by(
     problem: &Problem,
     way: Way,
     limit: i64,
-    budget: &mut Budget,
+    budget: &Budget,
 ) -> Result<Option<Best>, TooLarge> {
     let tables = tables(problem, way, budget)?;
     let most: Vec<i64> = tables.iter().map(Table::most).collect();
@@ -80,7 +80,7 @@ fn search(
     problem: &Problem,
     tables: &[Table],
     limit: i64,
-    budget: &mut Budget,
+    budget: &Budget,
 ) -> Result<Option<Vec<i64>>, TooLarge> {
     let slowest = slowest(problem, tables);
     let known = spread_within(problem, tables, slowest);
@@ -153,7 +153,7 @@ const fn add(a: Tie, b: Tie) -> Tie {
 fn equal_middle(
     problem: &Problem,
     tables: &[Table],
-    budget: &mut Budget,
+    budget: &Budget,
 ) -> Result<Option<Vec<i64>>, TooLarge> {
     let last = problem.stages() - 1;
     let most: Vec<i64> = tables.iter().map(Table::most).collect();
@@ -234,7 +234,7 @@ impl<'a> Search<'a> {
     }
 
     /// Layers of each stage of the best layout within the limit.
-    fn run(mut self, budget: &mut Budget) -> Result<Option<Vec<i64>>, TooLarge> {
+    fn run(mut self, budget: &Budget) -> Result<Option<Vec<i64>>, TooLarge> {
         let start = Label {
             slowest: 0,
             delta: 0,
@@ -278,7 +278,7 @@ impl<'a> Search<'a> {
         spent: i64,
         (before, label): (usize, &Label),
         fronts: &mut [Vec<Label>],
-        budget: &mut Budget,
+        budget: &Budget,
     ) -> Result<(), TooLarge> {
         let (problem, table) = (self.problem, &self.tables[stage]);
         let (fewest, most, rest_time) = self.rest[stage + 1];

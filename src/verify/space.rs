@@ -87,7 +87,7 @@ pub(super) fn table(
 pub(super) fn walk(
     instance: &Instance,
     formulation: Formulation,
-    budget: &mut Budget,
+    budget: &Budget,
 ) -> Result<Walked, TooLarge> {
     let depth_of = |axes: &mut dyn Iterator<Item = Axis>| {
         axes.filter_map(|axis| ORDER.iter().position(|&other| other == axis))
@@ -131,7 +131,7 @@ struct Walker<'a> {
     found: Walked,
     /// Where each cell is among the combinations found.
     places: HashMap<Cell, usize>,
-    budget: &'a mut Budget,
+    budget: &'a Budget,
 }
 
 impl Walker<'_> {

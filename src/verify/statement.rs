@@ -1,8 +1,14 @@
 //! Everything that a certificate states of its combinations, computed anew from its instance.
 
+use rayon::prelude::*;
+
+use crate::axis::{Axis, Candidate};
+use crate::certificate::costs;
+use crate::certificate::document::StatedCosts;
 use crate::cost_model::pipeline::FILL_STEPS;
 use crate::cost_model::{self, CellCosts};
 use crate::instance::Instance;
+use crate::job::Job;
 use crate::layout::{Checkpointing, Layout};
 use crate::plan::Formulation;
 use crate::planner::quantise::{self, CellUnits, Quantum};
@@ -20,10 +26,10 @@ const MOST_STAGES: u64 = 20_000_000;
 /// How a combination that breaks no rule is settled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Settlement {
-    /// No layout fits: a stage is short of so much memory at least. Last the bound of perfect balance.
-    Infeasible(u32, i64, i64),
-    /// No layout keeps a row: it is missed by so much at least. Last the bound of perfect balance.
-    Excluded(u32, i64, i64),
+    /// No layout fits: a stage is short of so much memory at least.
+    Infeasible(u32, i64),
+    /// No layout keeps a row: it is missed by so much at least.
+    Excluded(u32, i64),
     /// No layout that fits keeps all rows. The bound is that of the slowest stage.
     Blocked(i64),
     /// The bound of perfect balance shows that no layout is as good as the winner.
@@ -81,6 +87,8 @@ pub(crate) struct Statement<'a> {
     pub(super) winner_index: Option<usize>,
     /// What the winner costs.
     pub(crate) numbers: Option<WinnerNumbers>,
+    /// Combinations whose costs are stated: for each value of each axis the first that has it.
+    pub(super) examples: Vec<usize>,
     /// How each combination is settled.
     pub(super) settlements: Vec<Settlement>,
 }
@@ -123,7 +131,7 @@ impl<'a> Statement<'a> {
     pub(crate) fn of(
         claim: Claim<'a>,
         settled: &[(u64, Settlement)],
-        budget: &mut Budget,
+        budget: &Budget,
     ) -> Result<Option<Self>, TooLarge> {
         let walked = walk(claim.instance, claim.formulation, budget)?;
         let positions = walked.open.iter().map(|open| open.position);
@@ -135,11 +143,22 @@ impl<'a> Statement<'a> {
         Ok(Some(statement))
     }
 
+    /// The same settlements of a claim whose job has the same combinations.
+    pub(super) fn restated<'b>(
+        &self,
+        claim: Claim<'b>,
+        budget: &Budget,
+    ) -> Result<Statement<'b>, TooLarge> {
+        let mut restated = Statement::new(claim, self.open.clone(), budget)?;
+        restated.settlements.clone_from(&self.settlements);
+        Ok(restated)
+    }
+
     /// Coefficients of all open combinations, and what the winner costs; nothing is settled yet.
     pub(super) fn new(
         claim: Claim<'a>,
         open: Vec<Open>,
-        budget: &mut Budget,
+        budget: &Budget,
     ) -> Result<Self, TooLarge> {
         let instance = claim.instance;
         let learned = instance.job.cluster.discrepancy.as_ref();
@@ -152,7 +171,7 @@ impl<'a> Statement<'a> {
             return Err(TooLarge);
         }
         let costs: Vec<CellCosts> = open
-            .iter()
+            .par_iter()
             .map(|open| CellCosts::new(&instance.job, &open.cell))
             .collect();
         let times: Vec<Times> = costs
@@ -162,7 +181,7 @@ impl<'a> Statement<'a> {
         let quantum = quantum(&times);
         let capacity = quantise::capacity(instance);
         let units: Vec<CellUnits> = costs
-            .iter()
+            .par_iter()
             .map(|costs| CellUnits::new(costs, quantum))
             .collect();
         let layers = instance.job.transformer.layers;
@@ -181,8 +200,10 @@ impl<'a> Statement<'a> {
             capacity,
             winner_index: None,
             numbers: None,
+            examples: Vec::new(),
             settlements: Vec::new(),
         };
+        statement.examples = examples(&statement.open);
         statement.winner_index = statement.find_winner();
         statement.numbers = statement.winner_index.and_then(|index| {
             let problem = statement.problem(index);
@@ -197,9 +218,17 @@ impl<'a> Statement<'a> {
         self.quantum.step_time(FILL_STEPS as i64).value()
     }
 
+    /// The stated costs, of a combination with these coefficients in this job.
+    pub(super) fn costs(&self, index: usize, units: &CellUnits, job: &Job) -> StatedCosts {
+        let open = &self.open[index];
+        let residual = costs::residual(job, &open.cell);
+        costs::stated(open.position, units, &open.flags, residual)
+    }
+
     /// Settles every combination against the winner.
-    pub(super) fn settle_all(&mut self, budget: &mut Budget) -> Result<(), TooLarge> {
+    pub(super) fn settle_all(&mut self, budget: &Budget) -> Result<(), TooLarge> {
         let settled = (0..self.open.len())
+            .into_par_iter()
             .map(|index| self.settle(&self.problem(index), &self.open[index], budget));
         self.settlements = settled.collect::<Result<_, _>>()?;
         Ok(())
@@ -232,21 +261,21 @@ impl<'a> Statement<'a> {
         &self,
         problem: &Problem,
         open: &Open,
-        budget: &mut Budget,
+        budget: &Budget,
     ) -> Result<Settlement, TooLarge> {
         let stages = problem.stages() as u64;
         budget.spend(stages)?;
+        if let Some((stage, short)) = problem.shortage() {
+            budget.spend(100 * stages)?;
+            return Ok(Settlement::Infeasible(stage, short));
+        }
+        if let Some((row, missed)) = problem.missed_row() {
+            return Ok(Settlement::Excluded(row, missed));
+        }
         let layout_choice = self.claim.formulation == Formulation::LayoutChoice;
         let flag = open.flags.first().filter(|_| layout_choice);
         let prescribed = flag.and_then(|flag| flag.recompute());
         let bound = balance(problem, prescribed.map(|mode| mode as usize));
-        if let Some((stage, short)) = problem.shortage() {
-            budget.spend(100 * stages)?;
-            return Ok(Settlement::Infeasible(stage, short, bound));
-        }
-        if let Some((row, missed)) = problem.missed_row() {
-            return Ok(Settlement::Excluded(row, missed, bound));
-        }
         if !self.may_win(bound) {
             return Ok(Settlement::Balance(bound));
         }
@@ -287,6 +316,31 @@ impl<'a> Statement<'a> {
             }
         }
     }
+}
+
+/// For each value of each axis the first combination that has it.
+fn examples(open: &[Open]) -> Vec<usize> {
+    let mut seen: [Vec<u32>; Axis::COUNT] = Default::default();
+    let mut is_first = |open: &Open| {
+        let mut any = false;
+        for &checkpointing in &open.flags {
+            let candidate = Candidate {
+                cell: open.cell,
+                checkpointing,
+            };
+            for axis in Axis::ALL {
+                let (code, seen) = (candidate.code(axis), &mut seen[axis as usize]);
+                if !seen.contains(&code) {
+                    seen.push(code);
+                    any = true;
+                }
+            }
+        }
+        any
+    };
+    let all = open.iter().enumerate();
+    all.filter_map(|(index, open)| is_first(open).then_some(index))
+        .collect()
 }
 
 /// Whether every layer of every stage does what the one flag says.

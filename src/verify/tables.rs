@@ -40,7 +40,7 @@ impl Table {
 pub(super) fn tables(
     problem: &Problem,
     way: Way,
-    budget: &mut Budget,
+    budget: &Budget,
 ) -> Result<Vec<Table>, TooLarge> {
     let mut tables = Vec::with_capacity(problem.stages());
     for (stage, &(fewest, most)) in problem.windows.iter().enumerate() {

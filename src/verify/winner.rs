@@ -99,7 +99,7 @@ pub(super) fn compare(winner: &Winner, statement: &Statement, reasons: &mut Reas
 pub(super) fn is_best(
     statement: &Statement,
     reasons: &mut Reasons,
-    budget: &mut Budget,
+    budget: &Budget,
 ) -> Result<(), TooLarge> {
     let (Some(layout), Some(numbers), Some(winner)) = (
         statement.claim.winner,

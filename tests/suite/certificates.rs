@@ -12,6 +12,7 @@ use proptest::prelude::*;
 use crate::support::instances;
 
 mod hostile;
+mod random;
 mod tampering;
 
 const FORMULATIONS: [Formulation; 2] = [Formulation::Staged, Formulation::LayoutChoice];

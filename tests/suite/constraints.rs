@@ -175,7 +175,7 @@ fn read(text: &str) -> Result<Instance, InstanceError> {
 }
 
 /// A row with one or two terms that some layouts keep and others break.
-fn random_row() -> impl Strategy<Value = String> {
+pub(crate) fn random_row() -> impl Strategy<Value = String> {
     let names = [
         "tensor_parallel",
         "pipeline_parallel",

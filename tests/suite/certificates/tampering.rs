@@ -1,6 +1,7 @@
 //! Every change of a certificate is found out.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use parlayout::axis::Axis;
 use parlayout::rule::Rule;
@@ -11,14 +12,14 @@ use super::*;
 
 /// A step into a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Step {
+pub(super) enum Step {
     Key(String),
     Index(usize),
 }
 
-type Path = Vec<Step>;
+pub(super) type Path = Vec<Step>;
 
-fn shown(path: &[Step]) -> String {
+pub(super) fn shown(path: &[Step]) -> String {
     let steps = path.iter().map(|step| match step {
         Step::Key(key) => format!(".{key}"),
         Step::Index(index) => format!("[{index}]"),
@@ -56,6 +57,35 @@ fn places(value: &Value, path: &mut Path, found: &mut Vec<Path>) {
     }
 }
 
+/// The places of a document by kind.
+pub(super) fn places_by_kind(document: &Value) -> BTreeMap<String, Vec<Path>> {
+    let mut all = Vec::new();
+    places(document, &mut Vec::new(), &mut all);
+    let mut kinds: BTreeMap<String, Vec<Path>> = BTreeMap::new();
+    for path in all {
+        kinds.entry(kind(&path)).or_default().push(path);
+    }
+    kinds
+}
+
+/// What the value at a place may be changed into.
+pub(super) fn changes_at(document: &Value, path: &[Step]) -> Vec<Value> {
+    let mut document = document.clone();
+    let original = at(&mut document, path);
+    let changed = replacements(original, &WORDS).into_iter();
+    changed.filter(|changed| !same(changed, original)).collect()
+}
+
+/// The text of a document with another value at a place.
+pub(super) fn replaced(document: &Value, path: &[Step], changed: &Value) -> String {
+    let mut document = document.clone();
+    *at(&mut document, path) = changed.clone();
+    document.to_string()
+}
+
+/// Every text that is legal somewhere in a certificate.
+static WORDS: LazyLock<Vec<String>> = LazyLock::new(vocabulary);
+
 fn at<'a>(document: &'a mut Value, path: &[Step]) -> &'a mut Value {
     path.iter().fold(document, |value, step| match step {
         Step::Key(key) => &mut value[key.as_str()],
@@ -63,7 +93,6 @@ fn at<'a>(document: &'a mut Value, path: &[Step]) -> &'a mut Value {
     })
 }
 
-/// Every text that is legal somewhere in a certificate.
 fn vocabulary() -> Vec<String> {
     let mut words: Vec<String> = [
         "optimal",
@@ -188,31 +217,18 @@ pub(super) fn same(a: &Value, b: &Value) -> bool {
 /// Changes the certificate in up to `places_of_a_kind` places of each kind and in up to `changes` ways
 /// each, one at a time. Returns what was accepted nevertheless.
 fn tamper(text: &str, places_of_a_kind: usize, changes: usize) -> Vec<String> {
-    let mut document: Value = serde_json::from_str(text).expect("a certificate is JSON");
-    let mut all = Vec::new();
-    places(&document, &mut Vec::new(), &mut all);
-    let mut kinds: BTreeMap<String, Vec<Path>> = BTreeMap::new();
-    for path in all {
-        kinds.entry(kind(&path)).or_default().push(path);
-    }
-    let words = vocabulary();
+    let document: Value = serde_json::from_str(text).expect("a certificate is JSON");
     let mut missed = Vec::new();
-    for path in kinds
+    for path in places_by_kind(&document)
         .values()
         .flat_map(|paths| spread(paths, places_of_a_kind))
     {
-        let original = at(&mut document, &path).clone();
-        let changed = replacements(&original, &words).into_iter();
-        let changed: Vec<Value> = changed
-            .filter(|changed| !same(changed, &original))
-            .collect();
-        for changed in spread(&changed, changes) {
-            *at(&mut document, &path) = changed.clone();
-            if matches!(verify(&document.to_string()), Ok(Verdict::Accepted(_))) {
-                missed.push(format!("{}: {original} -> {changed}", shown(&path)));
+        for changed in spread(&changes_at(&document, &path), changes) {
+            let tampered = replaced(&document, &path, &changed);
+            if matches!(verify(&tampered), Ok(Verdict::Accepted(_))) {
+                missed.push(format!("{} -> {changed}", shown(&path)));
             }
         }
-        *at(&mut document, &path) = original;
     }
     missed
 }
@@ -274,9 +290,7 @@ fn missed(instance: &Instance, formulation: Formulation) -> Vec<String> {
 
 #[test]
 fn no_change_is_accepted() {
-    // An infeasible job stays so under many changes of its space: its certificate remains true.
     let cases: Vec<(Instance, Formulation)> = instances()
-        .filter(|instance| !instance.name.ends_with("8k-128gpu-24gb"))
         .flat_map(|instance| FORMULATIONS.map(|formulation| (instance.clone(), formulation)))
         .collect();
     let missed: Vec<String> = cases
