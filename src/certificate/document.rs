@@ -27,8 +27,9 @@ pub struct Certificate {
     pub forbidden: Vec<Forbidden>,
     /// Rows of the user's own, in order.
     pub constraints: Vec<ConstraintRow>,
-    /// Unit of the time of a stage, in seconds.
-    pub quantum_s: f64,
+    /// Unit of the time of a stage, in seconds; null where every combination breaks a rule.
+    #[serde(deserialize_with = "nullable")]
+    pub quantum_s: Option<f64>,
     /// Memory of a stage that the accepted risk leaves.
     pub capacity_kib: i64,
     /// What layouts cost: for each value of each axis the first combination that breaks no rule and has it.

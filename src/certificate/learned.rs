@@ -41,7 +41,11 @@ impl StatedDiscrepancy {
         let small = |number: &f64| number.abs() <= LARGEST;
         let sound = stated.points.len() == stated.weights.len()
             && (1..=MOST_POINTS).contains(&stated.points.len())
-            && stated.points.iter().flatten().all(|at| (0.0..=LARGEST).contains(at))
+            && stated
+                .points
+                .iter()
+                .flatten()
+                .all(|at| (0.0..=LARGEST).contains(at))
             && stated.weights.iter().all(small)
             && (0.0..=LARGEST).contains(&stated.amplitude)
             && (1e-9..=LARGEST).contains(&stated.length_scale);

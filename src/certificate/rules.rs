@@ -112,9 +112,7 @@ fn amount(instance: &Instance, rule: Rule, candidate: &Candidate) -> i64 {
         }
         Rule::ShardingExcludesPipeline => (pp - 1) * u64::from(candidate.code(Axis::Sharding)),
         Rule::ExpertsDivisible => u64::from(cell.expert_parallel) - 1,
-        Rule::RmsNormKernelExcludesCheckpointing => {
-            u64::from(candidate.code(Axis::Checkpointing))
-        }
+        Rule::RmsNormKernelExcludesCheckpointing => u64::from(candidate.code(Axis::Checkpointing)),
         _ => 1,
     };
     i64::try_from(amount).unwrap_or(i64::MAX)

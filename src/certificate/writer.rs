@@ -78,7 +78,7 @@ pub fn certify(instance: &Instance, outcome: &Outcome) -> Result<Certificate, Ce
     };
     let (stated, left_out) = simplest_job(claim, &combinations)?;
     // The objective counts in steps of the schedule's bubble multiplier.
-    let quantum_s = table.quantum.step_time(FILL_STEPS as i64).value();
+    let quantum_s = (!costs.is_empty()).then(|| table.quantum.step_time(FILL_STEPS as i64).value());
     let open = combinations.open.iter().map(|entry| entry.1);
     let bound = match outcome {
         Outcome::Optimal(_) => objective,
@@ -223,7 +223,10 @@ fn costs(table: &CostTable, formulation: Formulation) -> Vec<StatedCosts> {
         let all: Vec<&Candidate> = (open().zip(&own).filter(of_it))
             .map(|((candidate, _), _)| candidate)
             .collect();
-        let mut flags: Vec<_> = all.iter().map(|candidate| candidate.checkpointing).collect();
+        let mut flags: Vec<_> = all
+            .iter()
+            .map(|candidate| candidate.checkpointing)
+            .collect();
         flags.sort_unstable();
         let residual = costs::residual(&table.instance.job, &all[0].cell);
         costs::stated(at, &table.cells[index], &flags, residual)

@@ -26,7 +26,9 @@ impl Budget {
     /// Takes `steps` away.
     pub(super) fn spend(&self, steps: u64) -> Result<(), TooLarge> {
         let less = |left: u64| left.checked_sub(steps);
-        let spent = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+        let spent = self
+            .left
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
         spent.map(|_| ()).map_err(|_| TooLarge)
     }
 }

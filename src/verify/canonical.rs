@@ -3,7 +3,7 @@
 //! - A figure on which no statement depends is left out, and so is a measured run without effect.
 //! - A figure that could be a hundredth larger or smaller without effect is *weak*: it is stated with
 //!   the fewest digits, and of those nearest to 0, that have the same effect.
-//! - Of whole numbers that may be left out the smallest with the same effect is stated.
+//! - Of numbers of GPUs a node with the same effect the smallest is stated.
 //! - Of names with the same effect the first is stated.
 //!
 //! Every other figure is stated in full.
@@ -46,7 +46,7 @@ fn without_effect(
     Ok((0..PARAMETERS.len()).map(of).collect())
 }
 
-/// The figures that are stated and weak, or whole numbers.
+/// The figures that are stated and weak, or of which the smallest is stated.
 fn weak(
     statement: &Statement,
     job: &Job,
@@ -55,7 +55,11 @@ fn weak(
 ) -> Result<Vec<usize>, TooLarge> {
     let slightly = |index: usize| {
         let figure = (PARAMETERS[index].get)(job);
-        SLIGHTLY.map(|factor| figure * factor)
+        SLIGHTLY.map(|factor| match PARAMETERS[index].range {
+            Range::Size(_) if factor < 1.0 => figure - 1.0,
+            Range::Size(_) => figure + 1.0,
+            _ => figure * factor,
+        })
     };
     let stated: Vec<usize> = optional().filter(|&index| stated(index)).collect();
     let possible = |index: usize, value: f64| PARAMETERS[index].range.contains(value);
@@ -68,7 +72,7 @@ fn weak(
     let silent = silent(statement, job, &probes.collect::<Vec<_>>(), budget)?;
     let is_weak = |index: &usize| {
         let is_own = |probe: &Probe| matches!(probe, Probe::Figure(other, _) if other == index);
-        PARAMETERS[*index].range.is_whole() || silent.iter().any(is_own)
+        matches!(PARAMETERS[*index].range, Range::Whole(_)) || silent.iter().any(is_own)
     };
     Ok(stated.into_iter().filter(is_weak).collect())
 }
@@ -76,7 +80,8 @@ fn weak(
 /// Values that would be stated rather than `value` if they had the same effect: simpler ones first.
 fn simpler(range: Range, value: f64) -> Vec<f64> {
     let values: Vec<f64> = match range {
-        Range::Count(_) | Range::Whole(_) => (1..value as u32).map(f64::from).collect(),
+        Range::Count(_) | Range::Size(_) => vec![value - 1.0],
+        Range::Whole(_) => (1..value as u32).map(f64::from).collect(),
         _ => {
             let before = decimal::before(value);
             let zero = before.map(|_| 0.0);
@@ -175,7 +180,10 @@ pub(super) fn faults(
         None => add(DISCREPANCY, LEAVE_OUT.to_owned()),
         Some(runs) => {
             for run in runs {
-                add(&format!("{DISCREPANCY}.points[{run}]"), LEAVE_OUT.to_owned());
+                add(
+                    &format!("{DISCREPANCY}.points[{run}]"),
+                    LEAVE_OUT.to_owned(),
+                );
             }
         }
     }
@@ -191,11 +199,7 @@ pub(super) fn faults(
 
 /// Leaves out the figures on which no statement depends: all at once, or one after the other where they
 /// have an effect together.
-fn leave_out(
-    statement: &Statement,
-    job: &mut Job,
-    budget: &Budget,
-) -> Result<Vec<bool>, TooLarge> {
+fn leave_out(statement: &Statement, job: &mut Job, budget: &Budget) -> Result<Vec<bool>, TooLarge> {
     let mut left_out = without_effect(statement, job, budget)?;
     let candidates: Vec<usize> = optional().filter(|&index| left_out[index]).collect();
     let mut without = job.clone();
@@ -217,11 +221,7 @@ fn leave_out(
 }
 
 /// Leaves out measured runs without effect, one after the other.
-fn leave_out_runs(
-    statement: &Statement,
-    job: &mut Job,
-    budget: &Budget,
-) -> Result<(), TooLarge> {
+fn leave_out_runs(statement: &Statement, job: &mut Job, budget: &Budget) -> Result<(), TooLarge> {
     let Some(runs) = silent_runs(statement, job, budget)? else {
         Probe::Runs.apply(job);
         return Ok(());

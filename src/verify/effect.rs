@@ -326,11 +326,7 @@ fn changes_tables(statement: &Statement, instance: &Instance, rules: &[Rule]) ->
 
 /// Whether every number of the statement is the same for this job, which has the same rules on layers
 /// and recomputation.
-pub(super) fn is_same(
-    statement: &Statement,
-    job: &Job,
-    budget: &Budget,
-) -> Result<bool, TooLarge> {
+pub(super) fn is_same(statement: &Statement, job: &Job, budget: &Budget) -> Result<bool, TooLarge> {
     let instance = Instance {
         job: job.clone(),
         ..statement.claim.instance.clone()

@@ -45,9 +45,7 @@ pub(super) fn amount(rule: Rule, job: &Job, codes: &Codes) -> i64 {
         Rule::SequenceParallelNeedsTensorParallel => {
             u64::from(is(codes, Axis::SequenceParallel, SequenceParallel::On as u32) && tp == 1)
         }
-        Rule::InterleavingNeedsPipeline if interleaved => {
-            u64::from(pp == 1) + at(Axis::Schedule)
-        }
+        Rule::InterleavingNeedsPipeline if interleaved => u64::from(pp == 1) + at(Axis::Schedule),
         Rule::InterleavingMicroBatches if interleaved => {
             let at_once = at(Axis::DataParallel) * at(Axis::MicroBatch);
             let micro_batches = job.workload.global_batch / at_once;

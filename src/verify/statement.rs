@@ -212,10 +212,10 @@ impl<'a> Statement<'a> {
         Ok(statement)
     }
 
-    /// The unit of the time of a stage, in seconds.
-    pub(crate) fn quantum_seconds(&self) -> f64 {
+    /// The unit of the time of a stage, in seconds; `None` where every combination breaks a rule.
+    pub(crate) fn quantum_seconds(&self) -> Option<f64> {
         // The objective counts in steps of the schedule's bubble multiplier.
-        self.quantum.step_time(FILL_STEPS as i64).value()
+        (!self.open.is_empty()).then(|| self.quantum.step_time(FILL_STEPS as i64).value())
     }
 
     /// The stated costs, of a combination with these coefficients in this job.

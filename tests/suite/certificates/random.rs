@@ -31,16 +31,7 @@ fn case() -> impl Strategy<Value = Case> {
         2 => Just(Vec::new()),
         1 => prop::collection::vec(random_row(), 1..3),
     ];
-    let place = [
-        0_u8..5,
-        0..4,
-        0..3,
-        0..12,
-        0..2,
-        0..2,
-        0..3,
-        0..2,
-    ];
+    let place = [0_u8..5, 0..4, 0..3, 0..12, 0..2, 0..2, 0..3, 0..2];
     let run = (place, -0.5..0.5_f64)
         .prop_map(|(place, weight)| (place.map(f64::from), (weight * 1000.0).round() / 1000.0));
     let runs = prop_oneof![
@@ -65,7 +56,12 @@ fn instance_of(case: &Case) -> Option<Instance> {
     for (index, row) in case.rows.iter().enumerate() {
         writeln!(text, "[[constraint]]\nname = \"row_{index}\"\n{row}").expect("text grows");
     }
-    let read = instance::from_text("random", &text, std::path::Path::new(""), &Overrides::none());
+    let read = instance::from_text(
+        "random",
+        &text,
+        std::path::Path::new(""),
+        &Overrides::none(),
+    );
     let mut instance = read.ok()?;
     let job = &mut instance.job;
     if !case.runs.is_empty() {
@@ -142,7 +138,10 @@ fn wrong((case, chosen): &Drawn) -> Vec<String> {
             continue;
         }
         let changed = &changes[change % changes.len()];
-        if matches!(verify(&replaced(&document, path, changed)), Ok(Verdict::Accepted(_))) {
+        if matches!(
+            verify(&replaced(&document, path, changed)),
+            Ok(Verdict::Accepted(_))
+        ) {
             missed.push(format!("{} -> {changed}: {case:?}\n{}", shown(path), text));
         }
     }
