@@ -62,7 +62,7 @@ pub(crate) fn read(stated: &ConstraintRow) -> Option<Constraint> {
     let comparison = COMPARISONS
         .into_iter()
         .find(|comparison| comparison.as_str() == stated.comparison)?;
-    let sound = (1..=MOST_TERMS).contains(&terms.len())
+    let sound = terms.len() <= MOST_TERMS
         && (-LARGEST_RIGHT..=LARGEST_RIGHT).contains(&stated.right)
         && stated.terms.windows(2).all(|pair| pair[0].1 < pair[1].1);
     sound.then_some(Constraint {

@@ -7,13 +7,14 @@ use crate::planner::quantise::CellUnits;
 
 use super::document::StatedCosts;
 
-/// The coefficients of a combination whose layers may be recomputed as these flags say.
+/// The coefficients of a combination of a job whose layers may be recomputed as these flags say.
 pub(crate) fn stated(
-    position: u64,
-    units: &CellUnits,
+    job: &Job,
+    (position, cell): (u64, &Cell),
     flags: &[Checkpointing],
-    residual: [f64; 2],
+    units: &CellUnits,
 ) -> StatedCosts {
+    let extra = units.stages.iter().map(|stage| stage.extra_time);
     let modes = flags
         .iter()
         .filter_map(|flag| Some((flag.as_str().to_owned(), flag.recompute()? as usize)));
@@ -36,6 +37,7 @@ pub(crate) fn stated(
             units.layer_memory,
             units.activations,
         ],
+        work: i64::from(job.transformer.layers) * units.layer_time + extra.sum::<i64>(),
         recompute: modes
             .map(|(name, mode)| {
                 let time = units.recompute_time[mode];
@@ -43,12 +45,12 @@ pub(crate) fn stated(
             })
             .collect(),
         stages: [stage(0), stage(units.stages.len() - 1)],
-        residual,
+        residual: residual(job, cell),
     }
 }
 
 /// What measured runs add to the logarithms of times of a cell: without and with recomputation.
-pub(crate) fn residual(job: &Job, cell: &Cell) -> [f64; 2] {
+fn residual(job: &Job, cell: &Cell) -> [f64; 2] {
     let learned = job.cluster.discrepancy.as_ref();
     [Checkpointing::None, Checkpointing::Full].map(|flag| {
         let logarithm = learned.map(|learned| learned.logarithm(&features(job, cell, flag)));

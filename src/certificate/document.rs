@@ -27,12 +27,12 @@ pub struct Certificate {
     pub forbidden: Vec<Forbidden>,
     /// Rows of the user's own, in order.
     pub constraints: Vec<ConstraintRow>,
-    /// Unit of the time of a stage, in seconds; null where every combination breaks a rule.
-    #[serde(deserialize_with = "nullable")]
-    pub quantum_s: Option<f64>,
+    /// Unit of the time of a stage, in seconds.
+    pub quantum_s: f64,
     /// Memory of a stage that the accepted risk leaves.
     pub capacity_kib: i64,
-    /// What layouts cost: for each value of each axis the first combination that breaks no rule and has it.
+    /// What layouts cost: for each value of each axis the first combination that breaks no rule and has
+    /// it; if there is none, the first of all that has it.
     pub costs: Vec<StatedCosts>,
     /// By how much each combination of values breaks each rule.
     pub rules: Vec<RuleTable>,
@@ -77,12 +77,13 @@ pub struct ConstraintRow {
     /// The right side.
     pub right: i64,
     /// Left side minus right side. Of a row over discrete choices alone: for each combination of the
-    /// values of its axes, the last axis fastest. Of another: of the winner, if there is one.
+    /// values of its axes, the last axis fastest. Of another: for each combination of `costs` that breaks
+    /// no rule the least and the most, by the fewest and the most layers of each stage.
     pub differences: Vec<i64>,
 }
 
 /// The coefficients of a combination, from which the costs of its layouts follow.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StatedCosts {
     /// The combination.
@@ -93,6 +94,8 @@ pub struct StatedCosts {
     pub constant: i64,
     /// Of a layer: time, reduction, state, activations.
     pub layer: [i64; 4],
+    /// Time of all layers and stages without recomputation.
+    pub work: i64,
     /// Of a recomputed layer by flag: further time, kept activations, workspace.
     pub recompute: BTreeMap<String, [i64; 3]>,
     /// Of the first and the last stage: time, reduction and memory whatever the layers, chunks in flight.

@@ -17,6 +17,7 @@ mod rows;
 mod rules;
 mod settle;
 pub(crate) mod space;
+mod stated_costs;
 mod writer;
 
 pub use document::Certificate;

@@ -3,7 +3,7 @@
 use crate::axis::{Axis, Candidate};
 use crate::constraint::{Constraint, Decision};
 use crate::instance::Instance;
-use crate::layout::Layout;
+use crate::layout::{Layout, Schedule};
 use crate::planner::candidates;
 use crate::rule::Rule;
 use crate::verify::header::sort_key;
@@ -59,17 +59,10 @@ fn combinations(instance: &Instance, axes: &[Axis]) -> impl Iterator<Item = Cand
         .map(|codes| Candidate::from_codes(&codes))
 }
 
-/// The differences of the sides of a row: over the values of its axes, or of the winner.
-pub(super) fn differences(
-    instance: &Instance,
-    row: &Constraint,
-    winner: Option<&Layout>,
-) -> Vec<i64> {
+/// The differences of the sides of a row over discrete choices, over the values of its axes.
+pub(super) fn differences(instance: &Instance, row: &Constraint) -> Vec<i64> {
     let batch = instance.job.workload.global_batch;
     let of = |layout: &Layout| row.left(layout, batch) - row.right;
-    if !row.is_of_cell() {
-        return winner.map(of).into_iter().collect();
-    }
     let decides = |axis: &Axis| {
         row.terms.iter().any(|term| match term.decision {
             Decision::Degree(other) | Decision::Is(other, _) => other == *axis,
@@ -102,7 +95,7 @@ fn amount(instance: &Instance, rule: Rule, candidate: &Candidate) -> i64 {
         Rule::SequenceDivisible => candidates::sequence_remainder(instance, cell),
         Rule::LayersCoverStages => missing_layers(instance, candidate),
         Rule::InterleavingNeedsPipeline => {
-            u64::from(pp == 1) + u64::from(candidate.code(Axis::Schedule))
+            u64::from(pp == 1) + u64::from(cell.schedule != Schedule::OneForwardOneBackward)
         }
         Rule::InterleavingMicroBatches => {
             let micro_batches = cell.micro_batches(job.workload.global_batch);
@@ -110,9 +103,8 @@ fn amount(instance: &Instance, rule: Rule, candidate: &Candidate) -> i64 {
                 .filter(|&missing| missing > 0)
                 .unwrap_or(micro_batches % pp)
         }
-        Rule::ShardingExcludesPipeline => (pp - 1) * u64::from(candidate.code(Axis::Sharding)),
+        Rule::ShardingExcludesPipeline => pp - 1,
         Rule::ExpertsDivisible => u64::from(cell.expert_parallel) - 1,
-        Rule::RmsNormKernelExcludesCheckpointing => u64::from(candidate.code(Axis::Checkpointing)),
         _ => 1,
     };
     i64::try_from(amount).unwrap_or(i64::MAX)

@@ -1,25 +1,27 @@
 //! From an answer of the planner to its certificate.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use formulations::staged::StagedError;
 
 use crate::axis::{Assignment, Axis, Candidate};
 use crate::cost_model::pipeline::FILL_STEPS;
 use crate::instance::Instance;
-use crate::job::Job;
 use crate::layout::Layout;
 use crate::plan::{Evaluated, Formulation, Outcome};
 use crate::planner::cost_table::CostTable;
 use crate::verify::budget::Budget;
 use crate::verify::canonical::simplest;
+use crate::verify::runs;
+use crate::verify::slack::simpler;
 use crate::verify::statement::{Claim, Settlement, Statement};
 
-use super::document::{AxisValues, Certificate, Combinations, StatedCosts, Winner, WinnerStage};
+use super::document::{
+    AxisValues, Certificate, Combinations, ConstraintRow, StatedCosts, Winner, WinnerStage,
+};
 use super::format::{ORDER, SCHEMA};
 use super::parameters::PARAMETERS;
 use super::settle::{self, Goal};
-use super::{constraint, costs, job, rules, space};
+use super::stated_costs::stated_costs;
+use super::{constraint, job, rows, rules, space};
 
 /// Why an answer has no certificate.
 #[derive(Debug, thiserror::Error)]
@@ -55,7 +57,21 @@ pub fn certify(instance: &Instance, outcome: &Outcome) -> Result<Certificate, Ce
         ..instance.clone()
     };
     instance.space.constraints = constraint::sorted(&instance.space.constraints);
-    let instance = &instance;
+    loop {
+        match attempt(&instance, outcome)? {
+            Attempt::Written(certificate) => return Ok(*certificate),
+            Attempt::Simpler(simpler) => instance = *simpler,
+        }
+    }
+}
+
+/// A certificate, or a simpler instance with which it proves as much.
+enum Attempt {
+    Written(Box<Certificate>),
+    Simpler(Box<Instance>),
+}
+
+fn attempt(instance: &Instance, outcome: &Outcome) -> Result<Attempt, CertifyError> {
     let table = CostTable::new(instance);
     let formulation = outcome.proof().formulation;
     let choice = outcome.plan().map(|plan| &plan.choice);
@@ -65,54 +81,70 @@ pub fn certify(instance: &Instance, outcome: &Outcome) -> Result<Certificate, Ce
         complete: matches!(outcome, Outcome::Optimal(_) | Outcome::Infeasible(_)),
     };
     let combinations = combinations(&table, formulation, goal)?;
-    let costs = costs(&table, formulation);
-    let constraints = instance.space.constraints.iter().map(|row| {
-        let layout = choice.map(|choice| &choice.layout);
-        constraint::write(row, rules::differences(instance, row, layout))
-    });
+    // What a stopped search has not settled, these bounds may.
+    let status = match outcome {
+        Outcome::Unknown(_) if combinations.open.is_empty() => "infeasible",
+        _ => outcome.status(),
+    };
     let claim = Claim {
         instance,
         formulation,
-        complete: goal.complete,
+        complete: goal.complete || status == "infeasible",
         winner: choice.map(|choice| &choice.layout),
     };
-    let (stated, left_out) = simplest_job(claim, &combinations)?;
-    // The objective counts in steps of the schedule's bubble multiplier.
-    let quantum_s = (!costs.is_empty()).then(|| table.quantum.step_time(FILL_STEPS as i64).value());
-    let open = combinations.open.iter().map(|entry| entry.1);
-    let bound = match outcome {
-        Outcome::Optimal(_) => objective,
-        Outcome::Infeasible(_) => None,
-        Outcome::Feasible(_) | Outcome::Unknown(_) => objective.into_iter().chain(open).min(),
+    let budget = Budget::new();
+    let too_large = |_| CertifyError::TooLarge;
+    let statement = Statement::of(claim, &settlements(&combinations), &budget);
+    let statement = statement
+        .map_err(too_large)?
+        .ok_or(CertifyError::Disagreement)?;
+    if let Some(rows) = simpler(&statement, &budget).map_err(too_large)? {
+        let mut simpler = instance.clone();
+        simpler.space.constraints = constraint::sorted(&rows);
+        return Ok(Attempt::Simpler(Box::new(simpler)));
+    }
+    if let Some(learned) = runs::simpler(&statement) {
+        let mut simpler = instance.clone();
+        simpler.job.cluster.discrepancy = Some(learned);
+        return Ok(Attempt::Simpler(Box::new(simpler)));
+    }
+    let (stated, left_out) = simplest(&statement, &budget)
+        .map_err(too_large)?
+        .ok_or(CertifyError::Figures)?;
+    let (costs, quantum) = stated_costs(&table, formulation);
+    let bound = match status {
+        "optimal" => objective,
+        "infeasible" => None,
+        _ => {
+            let open = combinations.open.iter().map(|entry| entry.1);
+            objective.into_iter().chain(open).min()
+        }
     };
     let winner = choice
         .zip(objective)
         .map(|(choice, objective)| winner(&table, formulation, choice, objective));
-    Ok(Certificate {
+    Ok(Attempt::Written(Box::new(Certificate {
         schema: SCHEMA.to_owned(),
         formulation: formulation.as_str().to_owned(),
-        status: outcome.status().to_owned(),
+        status: status.to_owned(),
         job: job::write(&stated, &left_out),
         max_oom_risk: instance.max_oom_risk,
         space: ORDER.map(|axis| axis_values(instance, axis)).to_vec(),
         forbidden: rules::forbidden(instance),
-        constraints: constraints.collect(),
-        quantum_s,
+        constraints: constraint_rows(&table, formulation, &costs),
+        // The objective counts in steps of the schedule's bubble multiplier.
+        quantum_s: quantum.step_time(FILL_STEPS as i64).value(),
         capacity_kib: table.capacity,
         costs,
         rules: rules::tables(instance),
         combinations,
         bound,
         winner,
-    })
+    })))
 }
 
-/// The simplest job of which the statements are the same, and the figures that do not matter, by what
-/// the checker would find for itself.
-fn simplest_job(
-    claim: Claim,
-    combinations: &Combinations,
-) -> Result<(Job, Vec<bool>), CertifyError> {
+/// How the combinations are settled, by position.
+fn settlements(combinations: &Combinations) -> Vec<(u64, Settlement)> {
     let pairs = |list: &[(u64, i64)], settlement: fn(i64) -> Settlement| {
         let settled = list
             .iter()
@@ -133,13 +165,25 @@ fn simplest_job(
     settled.extend(pairs(&combinations.solved, Settlement::Solved));
     settled.extend(pairs(&combinations.open, Settlement::Open));
     settled.sort_unstable_by_key(|settled| settled.0);
-    let budget = Budget::new();
-    let too_large = |_| CertifyError::TooLarge;
-    let statement = Statement::of(claim, &settled, &budget).map_err(too_large)?;
-    let statement = statement.ok_or(CertifyError::Disagreement)?;
-    simplest(&statement, &budget)
-        .map_err(too_large)?
-        .ok_or(CertifyError::Figures)
+    settled
+}
+
+/// The rows of the user's own with the differences of their sides.
+fn constraint_rows(
+    table: &CostTable,
+    formulation: Formulation,
+    costs: &[StatedCosts],
+) -> Vec<ConstraintRow> {
+    let positions: Vec<u64> = costs.iter().map(|costs| costs.position).collect();
+    let rows = table.instance.space.constraints.iter().map(|row| {
+        let differences = if row.is_of_cell() {
+            rules::differences(table.instance, row)
+        } else {
+            rows::ranges(table, formulation, &positions, row)
+        };
+        constraint::write(row, differences)
+    });
+    rows.collect()
 }
 
 fn axis_values(instance: &Instance, axis: Axis) -> AxisValues {
@@ -179,59 +223,13 @@ fn combinations(
 }
 
 /// The number of a combination.
-fn position(instance: &Instance, candidate: &Candidate) -> u64 {
+pub(super) fn position(instance: &Instance, candidate: &Candidate) -> u64 {
     ORDER.iter().fold(0, |position, &axis| {
         let values = instance.space.values(axis);
         let code = candidate.code(axis);
         let digit = values.iter().position(|&value| value == code).unwrap_or(0);
         position * values.len() as u64 + digit as u64
     })
-}
-
-/// The costs of the first combination with each value of each axis.
-fn costs(table: &CostTable, formulation: Formulation) -> Vec<StatedCosts> {
-    let open = || {
-        let entries = table.entries.iter();
-        entries.filter_map(|entry| Some((&entry.candidate, entry.cell?)))
-    };
-    let own: Vec<u64> = open()
-        .map(|(candidate, _)| position(table.instance, candidate))
-        .collect();
-    // Of `staged`, combinations of one cell are one.
-    let mut of_cell = vec![u64::MAX; table.cells.len()];
-    for ((_, cell), &own) in open().zip(&own) {
-        of_cell[cell] = of_cell[cell].min(own);
-    }
-    let position = |cell: usize, own: u64| match formulation {
-        Formulation::Staged => of_cell[cell],
-        Formulation::LayoutChoice => own,
-    };
-    let mut first: BTreeMap<(Axis, u32), (u64, usize)> = BTreeMap::new();
-    for ((candidate, cell), &own) in open().zip(&own) {
-        for axis in Axis::ALL {
-            let place = (position(cell, own), cell);
-            let key = (axis, candidate.code(axis));
-            let known = first.entry(key).or_insert(place);
-            *known = (*known).min(place);
-        }
-    }
-    let chosen: BTreeSet<(u64, usize)> = first.into_values().collect();
-    let with_costs = chosen.into_iter().map(|(at, index)| {
-        let of_it = |&((_, cell), &own): &((&Candidate, usize), &u64)| {
-            cell == index && position(cell, own) == at
-        };
-        let all: Vec<&Candidate> = (open().zip(&own).filter(of_it))
-            .map(|((candidate, _), _)| candidate)
-            .collect();
-        let mut flags: Vec<_> = all
-            .iter()
-            .map(|candidate| candidate.checkpointing)
-            .collect();
-        flags.sort_unstable();
-        let residual = costs::residual(&table.instance.job, &all[0].cell);
-        costs::stated(at, &table.cells[index], &flags, residual)
-    });
-    with_costs.collect()
 }
 
 fn product(sizes: &[u64]) -> Option<u64> {

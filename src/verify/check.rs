@@ -12,9 +12,9 @@ use crate::rule::Rule;
 use super::budget::{Budget, TooLarge};
 use super::canonical::faults;
 use super::reason::Reasons;
-use super::rows;
-use super::rules::Codes;
-use super::space::{Walked, amounts, table, walk};
+use super::runs;
+use super::slack::{self, differences};
+use super::space::{Walked, amounts, walk};
 use super::statement::{Claim, Settlement, Statement};
 use super::{Accepted, Counts, Proven, header, winner};
 
@@ -78,7 +78,6 @@ fn check_parts(
         complete: matches!(status, "optimal" | "infeasible"),
         winner: layout.as_ref(),
     };
-    check_rows(certificate, &claim, reasons);
     let mut statement = Statement::new(claim, walked.open, &budget)?;
     check_statement(certificate, status, &mut statement, reasons, &budget)?;
     if !reasons.is_empty() {
@@ -89,6 +88,12 @@ fn check_parts(
         .map(|parameter| certificate.job.contains_key(parameter.key));
     for (key, cause) in faults(&statement, &stated.collect::<Vec<_>>(), &budget)? {
         reasons.add(format!("job.{key}"), cause);
+    }
+    for place in runs::faults(&statement) {
+        reasons.add(place, "differs from where no combination tells it apart");
+    }
+    for (place, cause) in slack::faults(&statement, &budget)? {
+        reasons.add(place, cause);
     }
     Ok(Some(accepted(certificate, status, &statement)))
 }
@@ -118,22 +123,13 @@ fn check_rules(certificate: &Certificate, instance: &Instance, reasons: &mut Rea
 }
 
 /// The differences of the rows of the user's own are right.
-fn check_rows(certificate: &Certificate, claim: &Claim, reasons: &mut Reasons) {
-    let rows = claim.instance.space.constraints.iter();
+fn check_rows(certificate: &Certificate, statement: &Statement, reasons: &mut Reasons) {
+    let rows = statement.claim.instance.space.constraints.iter();
     for (index, (stated, row)) in certificate.constraints.iter().zip(rows).enumerate() {
         let place = format!("constraints[{index}].differences");
-        let found = match (rows::axes(row), claim.winner) {
-            (Some(axes), _) => {
-                let most = stated.differences.len();
-                let of = |codes: &Codes| rows::difference(row, &claim.instance.job, codes);
-                table(claim.instance, &axes, most, of)
-            }
-            (None, Some(winner)) => rows::of_layout(claim.instance, index, winner),
-            (None, None) => Some(Vec::new()),
-        };
-        match found {
+        match differences(statement, row, stated.differences.len()) {
             Some(found) => reasons.compare_lists(&place, &stated.differences, &found),
-            None => reasons.add(place, "has too few entries, or the winner no such stages"),
+            None => reasons.add(place, "has too few entries"),
         }
     }
 }
@@ -173,12 +169,10 @@ fn check_statement(
         &certificate.capacity_kib,
         &statement.capacity,
     );
-    let job = &statement.claim.instance.job;
     let examples = statement.examples.iter();
-    let costs: Vec<StatedCosts> = examples
-        .map(|&index| statement.costs(index, &statement.units[index], job))
-        .collect();
+    let costs: Vec<StatedCosts> = examples.map(|example| example.costs.clone()).collect();
     reasons.compare_lists("costs", &certificate.costs, &costs);
+    check_rows(certificate, statement, reasons);
     if let Some(stated) = &certificate.winner {
         winner::compare(stated, statement, reasons);
     }

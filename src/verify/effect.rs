@@ -12,6 +12,7 @@ use crate::planner::quantise::{self, CellUnits, StageUnits};
 use crate::rule::Rule;
 
 use super::budget::{Budget, TooLarge};
+use super::examples::{Example, times_of};
 use super::permission::permitted;
 use super::problem::{Problem, within_limits};
 use super::space;
@@ -131,7 +132,8 @@ fn silent_together(
             times: Vec::new(),
         })
         .collect();
-    let mut together = changed(&mut probes.iter().copied());
+    trials.retain(|trial| keeps_examples(statement, &trial.job));
+    let mut together = changed(&mut trials.iter().map(|trial| trial.probe));
     let order = from_the_best(statement);
     let (first, others) = order.split_at(order.len().min(FIRST));
     for indices in first.chunks(1).chain(others.chunks(AT_ONCE)) {
@@ -153,7 +155,9 @@ fn silent_together(
             together = changed(&mut trials.iter().map(|trial| trial.probe));
         }
     }
-    trials.retain(|trial| quantum(&trial.times) == statement.quantum);
+    let keeps_quantum =
+        |trial: &Trial| trial.times.is_empty() || quantum(&trial.times) == statement.quantum;
+    trials.retain(keeps_quantum);
     Ok(trials.into_iter().map(|trial| trial.probe).collect())
 }
 
@@ -191,7 +195,7 @@ fn try_each(
 fn from_the_best(statement: &Statement) -> Vec<usize> {
     let mut order: Vec<usize> = (0..statement.open.len()).collect();
     order.sort_by_key(|&index| match statement.settlements[index] {
-        _ if is_example(statement, index) => 0,
+        _ if example_of(statement, index).is_some() => 0,
         Settlement::Solved(_) | Settlement::Blocked(_) => 1,
         Settlement::Open(_) | Settlement::Bottleneck(_) => 2,
         _ => 3,
@@ -199,9 +203,22 @@ fn from_the_best(statement: &Statement) -> Vec<usize> {
     order
 }
 
-/// Whether the costs of the combination are stated.
-fn is_example(statement: &Statement, index: usize) -> bool {
-    statement.examples.binary_search(&index).is_ok()
+/// The combination as one whose costs are stated, if it is one.
+fn example_of<'a>(statement: &'a Statement, index: usize) -> Option<&'a Example> {
+    let position = statement.open[index].position;
+    let examples = &statement.examples;
+    let place = examples.binary_search_by_key(&position, |example| example.position);
+    Some(&examples[place.ok()?]).filter(|example| example.open == Some(index))
+}
+
+/// Whether the stated costs of combinations that break a rule are the same, and the unit of time if that
+/// comes from them.
+fn keeps_examples(statement: &Statement, job: &Job) -> bool {
+    let (instance, examples) = (statement.claim.instance, &statement.examples);
+    let mut broken = examples.iter().filter(|example| example.open.is_none());
+    broken.all(|example| example.costs(job, statement.quantum) == example.costs)
+        && (!statement.open.is_empty()
+            || quantum(&times_of(instance, job, examples)) == statement.quantum)
 }
 
 /// Whether a combination with these coefficients in this job is settled and stated as it is, since what
@@ -212,9 +229,7 @@ fn is_alike(statement: &Statement, index: usize, units: &CellUnits, job: &Job) -
 
 /// Whether the stated costs are the same, where they are stated.
 fn states_alike(statement: &Statement, index: usize, units: &CellUnits, job: &Job) -> bool {
-    let (own, base) = (&statement.claim.instance.job, &statement.units[index]);
-    !is_example(statement, index)
-        || statement.costs(index, units, job) == statement.costs(index, base, own)
+    example_of(statement, index).is_none_or(|example| example.costs_by(job, units) == example.costs)
 }
 
 /// Whether the combination would be settled or stated otherwise with other coefficients, of this job.
@@ -331,7 +346,10 @@ pub(super) fn is_same(statement: &Statement, job: &Job, budget: &Budget) -> Resu
         job: job.clone(),
         ..statement.claim.instance.clone()
     };
-    if changes_tables(statement, &instance, &Rule::ALL) || changes_winner(statement, &instance) {
+    if changes_tables(statement, &instance, &Rule::ALL)
+        || changes_winner(statement, &instance)
+        || !keeps_examples(statement, job)
+    {
         return Ok(false);
     }
     let times = (0..statement.open.len()).into_par_iter().map(|index| {
@@ -342,7 +360,7 @@ pub(super) fn is_same(statement: &Statement, job: &Job, budget: &Budget) -> Resu
         Ok((!changes).then(|| Times::new(&instance, &costs)))
     });
     let times: Option<Vec<Times>> = times.collect::<Result<_, TooLarge>>()?;
-    Ok(times.is_some_and(|times| quantum(&times) == statement.quantum))
+    Ok(times.is_some_and(|times| times.is_empty() || quantum(&times) == statement.quantum))
 }
 
 /// Whether another name changes a rule's table, what is permitted of the winner, or how a combination is

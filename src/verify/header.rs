@@ -13,7 +13,7 @@ use crate::layout_space::LayoutSpace;
 use super::reason::Reasons;
 
 /// Most rows of the user's own.
-const MOST_ROWS: usize = 1000;
+const MOST_ROWS: usize = 100;
 /// Most values of an axis.
 const MOST_VALUES: usize = 100_000;
 

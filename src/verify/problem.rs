@@ -7,7 +7,7 @@ use crate::plan::Formulation;
 use crate::planner::quantise::CellUnits;
 
 use super::cut;
-use super::rows::{Row, rows};
+use super::rows::{self, Row};
 use super::space::Open;
 
 /// Sums of one combination stay below this, so that no arithmetic overflows.
@@ -90,7 +90,7 @@ impl<'a> Problem<'a> {
             capacity,
             windows,
             equal_middle,
-            rows: rows(instance, &open.cell),
+            rows: rows::rows(instance, &open.cell),
             modes: flags.map(|mode| mode as usize).filter(is_of_use).collect(),
             rule,
         }
@@ -119,6 +119,16 @@ impl<'a> Problem<'a> {
     /// The first row that no distribution of the layers keeps, and by how much it is missed at least,
     /// whatever memory says.
     pub(super) fn missed_row(&self) -> Option<(u32, i64)> {
+        self.rows.iter().find_map(|row| {
+            let (least, most) = self.range(row);
+            let missed = rows::missed(row.comparison, least, most);
+            (missed > 0).then_some((row.index, missed))
+        })
+    }
+
+    /// The least and the most that the sides of a row can differ by, by the fewest and the most layers of
+    /// each stage and of all that are recomputed.
+    pub(super) fn range(&self, row: &Row) -> (i64, i64) {
         let fewest = match self.rule {
             WayRule::Choose { none: false, .. } => self.layers,
             _ => 0,
@@ -128,10 +138,7 @@ impl<'a> Problem<'a> {
         } else {
             self.layers
         };
-        self.rows.iter().find_map(|row| {
-            let missed = row.missed_within(&self.windows, (fewest, most));
-            (missed > 0).then_some((row.index, missed))
-        })
+        row.range(&self.windows, (fewest, most))
     }
 
     /// Whether every row holds with these layers and recomputed layers of the stages.

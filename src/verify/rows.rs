@@ -5,7 +5,7 @@ use crate::certificate::format::ORDER;
 use crate::constraint::{Comparison, Constraint, Decision};
 use crate::instance::Instance;
 use crate::job::Job;
-use crate::layout::{Cell, Checkpointing, Layout};
+use crate::layout::{Cell, Checkpointing};
 
 use super::rules::Codes;
 
@@ -73,9 +73,9 @@ impl Row {
         self.layers[stage] * layers + self.recomputed * counts.iter().sum::<i64>()
     }
 
-    /// By how much the row is missed at least, if the stages have such numbers of layers and so many
-    /// of all are recomputed, fewest and most.
-    pub(super) fn missed_within(&self, windows: &[(i64, i64)], recomputed: (i64, i64)) -> i64 {
+    /// The least and the most that the sides differ by, if the stages have such numbers of layers and so
+    /// many of all are recomputed, fewest and most.
+    pub(super) fn range(&self, windows: &[(i64, i64)], recomputed: (i64, i64)) -> (i64, i64) {
         let mut least = self.base;
         let mut most = self.base;
         let mut add = |coefficient: i64, (from, to): (i64, i64)| {
@@ -86,7 +86,7 @@ impl Row {
             add(coefficient, window);
         }
         add(self.recomputed, recomputed);
-        missed(self.comparison, least, most)
+        (least, most)
     }
 
     /// Whether a difference of the sides keeps the row.
@@ -95,29 +95,16 @@ impl Row {
     }
 }
 
-/// The difference of the row at `index`, which is over layers, for a layout; `None` where the layout has
-/// not as many stages as it says.
-pub(super) fn of_layout(instance: &Instance, index: usize, layout: &Layout) -> Option<Vec<i64>> {
-    if layout.stages.len() != layout.cell.pipeline_parallel as usize {
-        return None;
-    }
-    let rows = rows(instance, &layout.cell);
-    let row = rows.iter().find(|row| row.index as usize == index)?;
-    let stages = layout.stages.iter().enumerate().map(|(index, stage)| {
-        row.of_stage(
-            index,
-            i64::from(stage.layers),
-            stage.recomputed.map(i64::from),
-        )
-    });
-    Some(vec![row.base + stages.sum::<i64>()])
-}
-
 /// The rows over layers for a combination.
 pub(super) fn rows(instance: &Instance, cell: &Cell) -> Vec<Row> {
-    if instance.space.constraints.is_empty() {
-        return Vec::new();
-    }
+    let all = instance.space.constraints.iter().zip(0..);
+    all.filter(|(row, _)| axes(row).is_none())
+        .map(|(row, index)| of_cell(row, index, &instance.job, cell))
+        .collect()
+}
+
+/// A row for a combination.
+pub(super) fn of_cell(row: &Constraint, index: u32, job: &Job, cell: &Cell) -> Row {
     let candidate = Candidate {
         cell: *cell,
         // No decision names the flag.
@@ -125,33 +112,28 @@ pub(super) fn rows(instance: &Instance, cell: &Cell) -> Vec<Row> {
     };
     let codes = Axis::ALL.map(|axis| candidate.code(axis));
     let stages = cell.pipeline_parallel as usize;
-    let all = instance.space.constraints.iter().zip(0..);
-    let of_layers = all.filter(|(row, _)| axes(row).is_none());
-    let row = |(row, index): (&Constraint, u32)| {
-        let mut layers = vec![0; stages];
-        let mut recomputed = 0;
-        for term in &row.terms {
-            let stage = match term.decision {
-                Decision::Layers(stage) => stage as usize,
-                Decision::LayersLast => stages - 1,
-                Decision::CheckpointedLayers => {
-                    recomputed += term.coefficient;
-                    continue;
-                }
-                Decision::Degree(_) | Decision::Is(..) | Decision::MicroBatches => continue,
-            };
-            // A shorter pipeline has no such stage.
-            if let Some(coefficient) = layers.get_mut(stage) {
-                *coefficient += term.coefficient;
+    let mut layers = vec![0; stages];
+    let mut recomputed = 0;
+    for term in &row.terms {
+        let stage = match term.decision {
+            Decision::Layers(stage) => stage as usize,
+            Decision::LayersLast => stages - 1,
+            Decision::CheckpointedLayers => {
+                recomputed += term.coefficient;
+                continue;
             }
+            Decision::Degree(_) | Decision::Is(..) | Decision::MicroBatches => continue,
+        };
+        // A shorter pipeline has no such stage.
+        if let Some(coefficient) = layers.get_mut(stage) {
+            *coefficient += term.coefficient;
         }
-        Row {
-            index,
-            comparison: row.comparison,
-            base: difference(row, &instance.job, &codes),
-            layers,
-            recomputed,
-        }
-    };
-    of_layers.map(row).collect()
+    }
+    Row {
+        index,
+        comparison: row.comparison,
+        base: difference(row, job, &codes),
+        layers,
+        recomputed,
+    }
 }

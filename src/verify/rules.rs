@@ -3,7 +3,7 @@
 use crate::axis::Axis;
 use crate::framework::{FusedRmsNorm, Partition};
 use crate::job::Job;
-use crate::layout::{RmsNormKernel, SequenceParallel, Sharding};
+use crate::layout::{Checkpointing, RmsNormKernel, Schedule, SequenceParallel, Sharding};
 use crate::rule::Rule;
 
 /// One code for each axis, by position in [`Axis::ALL`].
@@ -18,12 +18,7 @@ pub(super) type Codes = [u32; Axis::COUNT];
 /// - `global_batch_divisible`, `sequence_divisible`: sequences, tokens left over.
 /// - `layers_cover_stages`: fewest further layers with which the framework has a cut.
 /// - `interleaving_micro_batches`: micro-batches missing to the stages, or left over.
-/// - `interleaving_needs_pipeline`: 1 for a single stage, and the number of the schedule.
-/// - `sharding_excludes_pipeline`: stages above 1, times the number of the sharding.
-/// - `rmsnorm_kernel_excludes_checkpointing`: the number of the flag.
-/// - the others: 1, or how far the degree is above 1.
-///
-/// Names have their numbers in the order of their axis, from 0.
+/// - the others: conditions broken, or how far the degree is above 1.
 pub(super) fn amount(rule: Rule, job: &Job, codes: &Codes) -> i64 {
     let at = |axis: Axis| u64::from(codes[axis as usize]);
     let tp = at(Axis::TensorParallel);
@@ -45,7 +40,10 @@ pub(super) fn amount(rule: Rule, job: &Job, codes: &Codes) -> i64 {
         Rule::SequenceParallelNeedsTensorParallel => {
             u64::from(is(codes, Axis::SequenceParallel, SequenceParallel::On as u32) && tp == 1)
         }
-        Rule::InterleavingNeedsPipeline if interleaved => u64::from(pp == 1) + at(Axis::Schedule),
+        Rule::InterleavingNeedsPipeline if interleaved => {
+            let usual = Schedule::OneForwardOneBackward as u32;
+            u64::from(pp == 1) + u64::from(!is(codes, Axis::Schedule, usual))
+        }
         Rule::InterleavingMicroBatches if interleaved => {
             let at_once = at(Axis::DataParallel) * at(Axis::MicroBatch);
             let micro_batches = job.workload.global_batch / at_once;
@@ -60,16 +58,15 @@ pub(super) fn amount(rule: Rule, job: &Job, codes: &Codes) -> i64 {
             if kept.contains(&codes[Axis::Sharding as usize]) {
                 0
             } else {
-                (pp - 1) * at(Axis::Sharding)
+                pp - 1
             }
         }
         Rule::ExpertsDivisible => at(Axis::ExpertParallel) - 1,
-        Rule::RmsNormKernelExcludesCheckpointing
-            if job.framework.fused_rmsnorm == FusedRmsNorm::ExcludesCheckpointing
-                && is(codes, Axis::RmsNormKernel, RmsNormKernel::Fused as u32) =>
-        {
-            at(Axis::Checkpointing)
-        }
+        Rule::RmsNormKernelExcludesCheckpointing => u64::from(
+            job.framework.fused_rmsnorm == FusedRmsNorm::ExcludesCheckpointing
+                && is(codes, Axis::RmsNormKernel, RmsNormKernel::Fused as u32)
+                && !is(codes, Axis::Checkpointing, Checkpointing::None as u32),
+        ),
         _ => 0,
     };
     i64::try_from(amount).unwrap_or(i64::MAX)

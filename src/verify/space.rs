@@ -107,7 +107,7 @@ pub(super) fn walk(
             .space
             .constraints
             .iter()
-            .filter_map(|row| Some((depth_of(&mut rows::axes(row)?.into_iter()), row)))
+            .filter(|row| rows::axes(row).is_some())
             .collect(),
         found: Walked {
             total: total(instance, formulation).ok_or(TooLarge)?,
@@ -126,8 +126,8 @@ struct Walker<'a> {
     formulation: Formulation,
     /// Each rule with the depth at which its last axis has a value.
     rules: Vec<(usize, Rule)>,
-    /// Each row over discrete choices likewise.
-    rows: Vec<(usize, &'a Constraint)>,
+    /// The rows over discrete choices.
+    rows: Vec<&'a Constraint>,
     found: Walked,
     /// Where each cell is among the combinations found.
     places: HashMap<Cell, usize>,
@@ -148,14 +148,7 @@ impl Walker<'_> {
             let broken = |&(at, rule): &(usize, Rule)| {
                 at == depth && amount(rule, &instance.job, codes) != 0
             };
-            let missed = |&(at, row): &(usize, &Constraint)| {
-                let difference = || rows::difference(row, &instance.job, codes);
-                at == depth && rows::missed(row.comparison, difference(), difference()) > 0
-            };
-            if cannot_fill(instance, axis, codes)
-                || self.rules.iter().any(broken)
-                || self.rows.iter().any(missed)
-            {
+            if cannot_fill(instance, axis, codes) || self.rules.iter().any(broken) {
                 continue;
             }
             let next = position * values.len() as u64 + digit as u64;
@@ -174,7 +167,11 @@ impl Walker<'_> {
                 forbidden = true;
             }
         }
-        if forbidden {
+        let missed = |row: &&Constraint| {
+            let difference = rows::difference(row, &self.instance.job, codes);
+            rows::missed(row.comparison, difference, difference) > 0
+        };
+        if forbidden || self.rows.iter().any(missed) {
             return;
         }
         let open = &mut self.found.open;

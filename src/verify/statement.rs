@@ -2,13 +2,9 @@
 
 use rayon::prelude::*;
 
-use crate::axis::{Axis, Candidate};
-use crate::certificate::costs;
-use crate::certificate::document::StatedCosts;
 use crate::cost_model::pipeline::FILL_STEPS;
 use crate::cost_model::{self, CellCosts};
 use crate::instance::Instance;
-use crate::job::Job;
 use crate::layout::{Checkpointing, Layout};
 use crate::plan::Formulation;
 use crate::planner::quantise::{self, CellUnits, Quantum};
@@ -16,6 +12,7 @@ use crate::quantity::Seconds;
 
 use super::bounds::{balance, bottleneck};
 use super::budget::{Budget, TooLarge};
+use super::examples::{Example, examples, times_of};
 use super::optimum::best;
 use super::problem::{Problem, within_limits};
 use super::space::{Open, walk};
@@ -87,15 +84,15 @@ pub(crate) struct Statement<'a> {
     pub(super) winner_index: Option<usize>,
     /// What the winner costs.
     pub(crate) numbers: Option<WinnerNumbers>,
-    /// Combinations whose costs are stated: for each value of each axis the first that has it.
-    pub(super) examples: Vec<usize>,
+    /// Combinations whose costs are stated, by position.
+    pub(super) examples: Vec<Example>,
     /// How each combination is settled.
     pub(super) settlements: Vec<Settlement>,
 }
 
 /// Times of a combination, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Times {
+pub(crate) struct Times {
     /// Of a step, if the work split evenly over the stages.
     step: f64,
     /// Of a layer in a pass of one chunk.
@@ -103,7 +100,8 @@ pub(super) struct Times {
 }
 
 impl Times {
-    pub(super) fn new(instance: &Instance, costs: &CellCosts) -> Self {
+    /// Those of a combination.
+    pub(crate) fn new(instance: &Instance, costs: &CellCosts) -> Self {
         let layers = f64::from(instance.job.transformer.layers);
         let stages = f64::from(costs.cell.pipeline_parallel);
         let layer = costs.layer.total();
@@ -116,7 +114,7 @@ impl Times {
 
 /// The unit of a space: by the fastest step and the fastest layer among the combinations that take no
 /// more than 1.3 of that step.
-pub(super) fn quantum(times: &[Times]) -> Quantum {
+pub(crate) fn quantum(times: &[Times]) -> Quantum {
     let fastest = |times: &mut dyn Iterator<Item = f64>| times.fold(f64::INFINITY, f64::min);
     let step = fastest(&mut times.iter().map(|times| times.step));
     let near = times.iter().filter(|times| times.step <= 1.3 * step);
@@ -178,7 +176,14 @@ impl<'a> Statement<'a> {
             .iter()
             .map(|costs| Times::new(instance, costs))
             .collect();
-        let quantum = quantum(&times);
+        let mut examples = examples(instance, &open);
+        let quantum = match times.is_empty() {
+            true => quantum(&times_of(instance, &instance.job, &examples)),
+            false => quantum(&times),
+        };
+        for example in &mut examples {
+            example.costs = example.costs(&instance.job, quantum);
+        }
         let capacity = quantise::capacity(instance);
         let units: Vec<CellUnits> = costs
             .par_iter()
@@ -200,10 +205,9 @@ impl<'a> Statement<'a> {
             capacity,
             winner_index: None,
             numbers: None,
-            examples: Vec::new(),
+            examples,
             settlements: Vec::new(),
         };
-        statement.examples = examples(&statement.open);
         statement.winner_index = statement.find_winner();
         statement.numbers = statement.winner_index.and_then(|index| {
             let problem = statement.problem(index);
@@ -212,17 +216,10 @@ impl<'a> Statement<'a> {
         Ok(statement)
     }
 
-    /// The unit of the time of a stage, in seconds; `None` where every combination breaks a rule.
-    pub(crate) fn quantum_seconds(&self) -> Option<f64> {
+    /// The unit of the time of a stage, in seconds.
+    pub(crate) fn quantum_seconds(&self) -> f64 {
         // The objective counts in steps of the schedule's bubble multiplier.
-        (!self.open.is_empty()).then(|| self.quantum.step_time(FILL_STEPS as i64).value())
-    }
-
-    /// The stated costs, of a combination with these coefficients in this job.
-    pub(super) fn costs(&self, index: usize, units: &CellUnits, job: &Job) -> StatedCosts {
-        let open = &self.open[index];
-        let residual = costs::residual(job, &open.cell);
-        costs::stated(open.position, units, &open.flags, residual)
+        self.quantum.step_time(FILL_STEPS as i64).value()
     }
 
     /// Settles every combination against the winner.
@@ -316,31 +313,6 @@ impl<'a> Statement<'a> {
             }
         }
     }
-}
-
-/// For each value of each axis the first combination that has it.
-fn examples(open: &[Open]) -> Vec<usize> {
-    let mut seen: [Vec<u32>; Axis::COUNT] = Default::default();
-    let mut is_first = |open: &Open| {
-        let mut any = false;
-        for &checkpointing in &open.flags {
-            let candidate = Candidate {
-                cell: open.cell,
-                checkpointing,
-            };
-            for axis in Axis::ALL {
-                let (code, seen) = (candidate.code(axis), &mut seen[axis as usize]);
-                if !seen.contains(&code) {
-                    seen.push(code);
-                    any = true;
-                }
-            }
-        }
-        any
-    };
-    let all = open.iter().enumerate();
-    all.filter_map(|(index, open)| is_first(open).then_some(index))
-        .collect()
 }
 
 /// Whether every layer of every stage does what the one flag says.
