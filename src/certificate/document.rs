@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
+use crate::verify::statement::Settlement;
+
 /// A certificate. Integers unless a key says otherwise: objectives and bounds in units of the
 /// objective (a twentieth of `quantum_s`), memory in KiB.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -175,6 +177,21 @@ fn nullable<'a, T: Deserialize<'a>, D: Deserializer<'a>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
     Option::deserialize(deserializer)
+}
+
+impl Combinations {
+    /// Adds how a combination is settled.
+    pub(crate) fn add(&mut self, position: u64, settlement: Settlement) {
+        match settlement {
+            Settlement::Infeasible(stage, short) => self.infeasible.push((position, stage, short)),
+            Settlement::Excluded(row, missed) => self.excluded.push((position, row, missed)),
+            Settlement::Blocked(bound) => self.blocked.push((position, bound)),
+            Settlement::Balance(bound) => self.balance.push((position, bound)),
+            Settlement::Bottleneck(bound) => self.bottleneck.push((position, bound)),
+            Settlement::Solved(objective) => self.solved.push((position, objective)),
+            Settlement::Open(bound) => self.open.push((position, bound)),
+        }
+    }
 }
 
 impl Certificate {

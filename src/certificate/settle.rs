@@ -7,13 +7,15 @@ use formulations::staged::{
     solve,
 };
 
+use rayon::prelude::*;
+
 use crate::axis::Candidate;
 use crate::layout::Layout;
 use crate::planner::constraints;
 use crate::planner::cost_table::CostTable;
 use crate::planner::staged_cells::{self, Choice};
+use crate::verify::statement::Settlement;
 
-use super::document::Combinations;
 use super::{bottleneck, rows};
 
 /// What the combinations are settled against.
@@ -34,59 +36,51 @@ pub(super) fn objective(table: &CostTable, layout: &Layout) -> Option<i64> {
     Some(table.cells[entry.cell?].step_time(&layout.stages))
 }
 
+/// How a combination is settled, by its position.
+pub(super) type Settled = (u64, Settlement);
+
 /// Settles the combinations of the program `staged`.
 pub(super) fn staged(
     table: &CostTable,
     goal: Goal,
-    position: impl Fn(&Candidate) -> u64,
-    found: &mut Combinations,
-) -> Result<(), StagedError> {
-    for choice in staged_cells::choices(table) {
+    position: impl Fn(&Candidate) -> u64 + Sync,
+) -> Result<Vec<Settled>, StagedError> {
+    let choices = staged_cells::choices(table);
+    let settled = choices.par_iter().map(|choice| {
         let position = position(&table.entries[choice.rank].candidate);
-        settle(table, &choice, goal, position, found)?;
-    }
-    Ok(())
+        Ok((position, settle(table, choice, goal)?))
+    });
+    settled.collect()
 }
 
-fn settle(
-    table: &CostTable,
-    choice: &Choice,
-    goal: Goal,
-    position: u64,
-    found: &mut Combinations,
-) -> Result<(), StagedError> {
+fn settle(table: &CostTable, choice: &Choice, goal: Goal) -> Result<Settlement, StagedError> {
     let layers = i64::from(table.instance.job.transformer.layers);
     let lightest = staged_cells::lightest_variants(table, choice);
     let fits = |cell: &Cell| bottleneck_bound(cell, layers).is_some();
     if !lightest.iter().any(|variant| fits(&variant.cell)) {
         let cells = lightest.iter().map(|variant| &variant.cell);
         let (peak, stage) = least_peak(cells, layers);
-        let short = peak - table.capacity;
-        found.infeasible.push((position, stage, short));
-        return Ok(());
+        return Ok(Settlement::Infeasible(stage, peak - table.capacity));
     }
     if let Some((row, missed)) = rows::missed_by_all(table, choice, &lightest) {
-        found.excluded.push((position, row, missed));
-        return Ok(());
+        return Ok(Settlement::Excluded(row, missed));
     }
     let relaxed = staged_cells::relaxed(table, choice);
     let bound = balance_bound(&relaxed.cell, layers);
     let may_win = |bound: i64| goal.objective.is_none_or(|objective| bound <= objective);
     if !may_win(bound) {
-        found.balance.push((position, bound));
-        return Ok(());
+        return Ok(Settlement::Balance(bound));
     }
     let bound = bottleneck::bound(&relaxed.cell, layers);
-    if !may_win(bound) {
-        found.bottleneck.push((position, bound));
+    Ok(if !may_win(bound) {
+        Settlement::Bottleneck(bound)
     } else if !goal.complete {
-        found.open.push((position, bound));
+        Settlement::Open(bound)
     } else if let Some(objective) = optimum(table, choice)? {
-        found.solved.push((position, objective));
+        Settlement::Solved(objective)
     } else {
-        found.blocked.push((position, bound));
-    }
-    Ok(())
+        Settlement::Blocked(bound)
+    })
 }
 
 /// The objective of the best layout of a choice, by dynamic programming, or by the program where rows are
@@ -208,8 +202,7 @@ pub(super) fn layout_choice(
     table: &CostTable,
     goal: Goal,
     position: impl Fn(&Candidate) -> u64,
-    found: &mut Combinations,
-) {
+) -> Vec<Settled> {
     let profit = |objective| {
         table
             .quantum
@@ -218,28 +211,24 @@ pub(super) fn layout_choice(
     let least = goal.objective.map(profit);
     let rows = || table.instance.space.constraints.iter().zip(0..);
     let batch = table.instance.job.workload.global_batch;
-    for entry in &table.entries {
-        let Some((layout, cost)) = table.exact(entry) else {
-            continue;
-        };
-        let position = position(&entry.candidate);
+    let settled = table.entries.iter().filter_map(|entry| {
+        let (layout, cost) = table.exact(entry)?;
         let peak = cost.memory.iter().copied().max().unwrap_or(0);
-        if peak > table.capacity {
+        let missed = rows().find(|(row, _)| !row.holds(row.left(&layout, batch)));
+        let settlement = if peak > table.capacity {
             let stage = cost.memory.iter().position(|&memory| memory == peak);
-            let stage = stage.unwrap_or(0) as u32;
-            let short = peak - table.capacity;
-            found.infeasible.push((position, stage, short));
-        } else if let Some((row, index)) =
-            rows().find(|(row, _)| !row.holds(row.left(&layout, batch)))
-        {
+            Settlement::Infeasible(stage.unwrap_or(0) as u32, peak - table.capacity)
+        } else if let Some((row, index)) = missed {
             let missed = (row.left(&layout, batch) - row.right).abs();
-            found.excluded.push((position, index, missed));
+            Settlement::Excluded(index, missed)
         } else if least.is_some_and(|least| cost.profit < least) {
-            found.balance.push((position, cost.units));
+            Settlement::Balance(cost.units)
         } else if goal.complete {
-            found.solved.push((position, cost.units));
+            Settlement::Solved(cost.units)
         } else {
-            found.open.push((position, cost.units));
-        }
-    }
+            Settlement::Open(cost.units)
+        };
+        Some((position(&entry.candidate), settlement))
+    });
+    settled.collect()
 }

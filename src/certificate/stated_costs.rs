@@ -72,25 +72,23 @@ fn of_open(
         }
     }
     let seen = first.keys().copied().collect();
-    let chosen: BTreeSet<(u64, usize)> = first.into_values().collect();
-    let stated = chosen.into_iter().map(|chosen| {
-        let all = open().zip(&own);
-        let all: Vec<&Candidate> = all
-            .filter(|((_, cell), own)| place(*cell, **own) == chosen)
-            .map(|((candidate, _), _)| candidate)
-            .collect();
+    let mut chosen: BTreeMap<(u64, usize), Vec<&Candidate>> = first
+        .into_values()
+        .map(|chosen| (chosen, Vec::new()))
+        .collect();
+    for ((candidate, cell), &own) in open().zip(&own) {
+        if let Some(all) = chosen.get_mut(&place(cell, own)) {
+            all.push(candidate);
+        }
+    }
+    let stated = chosen.into_iter().map(|((at, cell), all)| {
         let mut flags: Vec<_> = all
             .iter()
             .map(|candidate| candidate.checkpointing)
             .collect();
         flags.sort_unstable();
-        let (at, index) = chosen;
-        costs::stated(
-            &table.instance.job,
-            (at, &all[0].cell),
-            &flags,
-            &table.cells[index],
-        )
+        let job = &table.instance.job;
+        costs::stated(job, (at, &all[0].cell), &flags, &table.cells[cell])
     });
     (stated.collect(), seen)
 }

@@ -5,21 +5,22 @@ use formulations::staged::StagedError;
 use crate::axis::{Assignment, Axis, Candidate};
 use crate::cost_model::pipeline::FILL_STEPS;
 use crate::instance::Instance;
+use crate::job::Job;
 use crate::layout::Layout;
 use crate::plan::{Evaluated, Formulation, Outcome};
 use crate::planner::cost_table::CostTable;
 use crate::verify::budget::Budget;
-use crate::verify::canonical::simplest;
+use crate::verify::canonical::{is_stated, simplest};
 use crate::verify::runs;
 use crate::verify::slack::simpler;
-use crate::verify::statement::{Claim, Settlement, Statement};
+use crate::verify::statement::{Claim, Statement};
 
 use super::document::{
     AxisValues, Certificate, Combinations, ConstraintRow, StatedCosts, Winner, WinnerStage,
 };
 use super::format::{ORDER, SCHEMA};
 use super::parameters::PARAMETERS;
-use super::settle::{self, Goal};
+use super::settle::{self, Goal, Settled};
 use super::stated_costs::stated_costs;
 use super::{constraint, job, rows, rules, space};
 
@@ -72,32 +73,38 @@ enum Attempt {
 }
 
 fn attempt(instance: &Instance, outcome: &Outcome) -> Result<Attempt, CertifyError> {
-    let table = CostTable::new(instance);
     let formulation = outcome.proof().formulation;
     let choice = outcome.plan().map(|plan| &plan.choice);
-    let objective = choice.and_then(|choice| settle::objective(&table, &choice.layout));
-    let goal = Goal {
-        objective,
-        complete: matches!(outcome, Outcome::Optimal(_) | Outcome::Infeasible(_)),
+    let complete = matches!(outcome, Outcome::Optimal(_) | Outcome::Infeasible(_));
+    let budget = Budget::new();
+    let too_large = |_| CertifyError::TooLarge;
+    let claim = Claim {
+        instance,
+        formulation,
+        complete,
+        winner: choice.map(|choice| &choice.layout),
     };
-    let combinations = combinations(&table, formulation, goal)?;
+    let planner = || {
+        let table = CostTable::new(instance);
+        let objective = choice.and_then(|choice| settle::objective(&table, &choice.layout));
+        let goal = Goal {
+            objective,
+            complete,
+        };
+        settled(&table, formulation, goal).map(|settled| (table, objective, settled))
+    };
+    let (planner, checker) = rayon::join(planner, || Statement::unsettled(claim, &budget));
+    let ((table, objective, settled), mut statement) = (planner?, checker.map_err(too_large)?);
+    if !statement.settle_as(&settled) {
+        return Err(CertifyError::Disagreement);
+    }
+    let combinations = combinations(instance, formulation, &settled)?;
     // What a stopped search has not settled, these bounds may.
     let status = match outcome {
         Outcome::Unknown(_) if combinations.open.is_empty() => "infeasible",
         _ => outcome.status(),
     };
-    let claim = Claim {
-        instance,
-        formulation,
-        complete: goal.complete || status == "infeasible",
-        winner: choice.map(|choice| &choice.layout),
-    };
-    let budget = Budget::new();
-    let too_large = |_| CertifyError::TooLarge;
-    let statement = Statement::of(claim, &settlements(&combinations), &budget);
-    let statement = statement
-        .map_err(too_large)?
-        .ok_or(CertifyError::Disagreement)?;
+    statement.claim.complete = complete || status == "infeasible";
     if let Some(rows) = simpler(&statement, &budget).map_err(too_large)? {
         let mut simpler = instance.clone();
         simpler.space.constraints = constraint::sorted(&rows);
@@ -108,7 +115,7 @@ fn attempt(instance: &Instance, outcome: &Outcome) -> Result<Attempt, CertifyErr
         simpler.job.cluster.discrepancy = Some(learned);
         return Ok(Attempt::Simpler(Box::new(simpler)));
     }
-    let (stated, left_out) = simplest(&statement, &budget)
+    let stated = simplest(&statement, &budget)
         .map_err(too_large)?
         .ok_or(CertifyError::Figures)?;
     let (costs, quantum) = stated_costs(&table, formulation);
@@ -127,7 +134,7 @@ fn attempt(instance: &Instance, outcome: &Outcome) -> Result<Attempt, CertifyErr
         schema: SCHEMA.to_owned(),
         formulation: formulation.as_str().to_owned(),
         status: status.to_owned(),
-        job: job::write(&stated, &left_out),
+        job: job::write(&stated, &left_out(&stated)),
         max_oom_risk: instance.max_oom_risk,
         space: ORDER.map(|axis| axis_values(instance, axis)).to_vec(),
         forbidden: rules::forbidden(instance),
@@ -143,29 +150,10 @@ fn attempt(instance: &Instance, outcome: &Outcome) -> Result<Attempt, CertifyErr
     })))
 }
 
-/// How the combinations are settled, by position.
-fn settlements(combinations: &Combinations) -> Vec<(u64, Settlement)> {
-    let pairs = |list: &[(u64, i64)], settlement: fn(i64) -> Settlement| {
-        let settled = list
-            .iter()
-            .map(|&(position, value)| (position, settlement(value)));
-        settled.collect::<Vec<_>>()
-    };
-    let infeasible = combinations.infeasible.iter();
-    let mut settled: Vec<(u64, Settlement)> = infeasible
-        .map(|&(position, stage, short)| (position, Settlement::Infeasible(stage, short)))
-        .collect();
-    let excluded = combinations.excluded.iter();
-    settled.extend(
-        excluded.map(|&(position, row, missed)| (position, Settlement::Excluded(row, missed))),
-    );
-    settled.extend(pairs(&combinations.blocked, Settlement::Blocked));
-    settled.extend(pairs(&combinations.balance, Settlement::Balance));
-    settled.extend(pairs(&combinations.bottleneck, Settlement::Bottleneck));
-    settled.extend(pairs(&combinations.solved, Settlement::Solved));
-    settled.extend(pairs(&combinations.open, Settlement::Open));
-    settled.sort_unstable_by_key(|settled| settled.0);
-    settled
+/// For each figure whether it is left out.
+fn left_out(job: &Job) -> Vec<bool> {
+    let figures = 0..PARAMETERS.len();
+    figures.map(|index| !is_stated(job, index)).collect()
 }
 
 /// The rows of the user's own with the differences of their sides.
@@ -194,31 +182,40 @@ fn axis_values(instance: &Instance, axis: Axis) -> AxisValues {
     }
 }
 
-fn combinations(
+/// How the planner's combinations are settled.
+fn settled(
     table: &CostTable,
     formulation: Formulation,
     goal: Goal,
-) -> Result<Combinations, CertifyError> {
-    let sizes = ORDER.map(|axis| table.instance.space.values(axis).len() as u64);
-    let all = product(&sizes).ok_or(CertifyError::TooLarge)?;
+) -> Result<Vec<Settled>, CertifyError> {
     let position = |candidate: &Candidate| position(table.instance, candidate);
-    let mut found = Combinations::default();
-    match formulation {
-        Formulation::Staged => settle::staged(table, goal, position, &mut found)?,
-        Formulation::LayoutChoice => settle::layout_choice(table, goal, position, &mut found),
-    }
-    found.total = match formulation {
-        Formulation::Staged => all / table.instance.space.values(Axis::Checkpointing).len() as u64,
-        Formulation::LayoutChoice => all,
+    Ok(match formulation {
+        Formulation::Staged => settle::staged(table, goal, position)?,
+        Formulation::LayoutChoice => settle::layout_choice(table, goal, position),
+    })
+}
+
+/// The same as a document says it.
+fn combinations(
+    instance: &Instance,
+    formulation: Formulation,
+    settled: &[Settled],
+) -> Result<Combinations, CertifyError> {
+    let decided =
+        |axis: &Axis| formulation == Formulation::LayoutChoice || *axis != Axis::Checkpointing;
+    let mut sizes = ORDER.into_iter().filter(decided);
+    let total = sizes.try_fold(1_u64, |product, axis| {
+        product.checked_mul(instance.space.values(axis).len() as u64)
+    });
+    let total = total.ok_or(CertifyError::TooLarge)?;
+    let mut found = Combinations {
+        total,
+        broken: total - settled.len() as u64,
+        ..Combinations::default()
     };
-    let settled = found.infeasible.len()
-        + found.excluded.len()
-        + found.blocked.len()
-        + found.balance.len()
-        + found.bottleneck.len()
-        + found.solved.len()
-        + found.open.len();
-    found.broken = found.total - settled as u64;
+    for &(position, settlement) in settled {
+        found.add(position, settlement);
+    }
     Ok(found)
 }
 
@@ -230,12 +227,6 @@ pub(super) fn position(instance: &Instance, candidate: &Candidate) -> u64 {
         let digit = values.iter().position(|&value| value == code).unwrap_or(0);
         position * values.len() as u64 + digit as u64
     })
-}
-
-fn product(sizes: &[u64]) -> Option<u64> {
-    sizes
-        .iter()
-        .try_fold(1_u64, |product, &size| product.checked_mul(size))
 }
 
 fn winner(

@@ -1,6 +1,6 @@
 //! The one way to state a job: nothing in a certificate could be changed without a statement changing.
 //!
-//! - A figure on which no statement depends is left out, and so is a measured run without effect.
+//! - A figure that might as well be 1 in its unit is left out, and so is a measured run without effect.
 //! - A figure that could be a hundredth larger or smaller without effect is *weak*: it is stated with
 //!   the fewest digits, and of those nearest to 0, that have the same effect.
 //! - Of numbers of GPUs a node with the same effect the smallest is stated.
@@ -19,8 +19,6 @@ use super::decimal;
 use super::effect::{Probe, changes_rules, is_same, silent};
 use super::statement::{Claim, Statement};
 
-/// What a figure is tried as, to see whether it has an effect.
-const TRIED: [f64; 2] = [ABSENT, 3.0];
 /// By how much it is changed, to see whether it is weak.
 const SLIGHTLY: [f64; 2] = [0.99, 1.01];
 /// Rounds of simplification: each may open the way for another. The last changes nothing.
@@ -31,26 +29,29 @@ fn optional() -> impl Iterator<Item = usize> {
     (0..PARAMETERS.len()).filter(|&index| !PARAMETERS[index].range.is_required())
 }
 
-/// For each figure, whether no statement depends on it.
+/// The figures among some that might as well be [`ABSENT`].
 fn without_effect(
     statement: &Statement,
     job: &Job,
+    figures: impl Iterator<Item = usize>,
     budget: &Budget,
-) -> Result<Vec<bool>, TooLarge> {
-    let probes = optional().flat_map(|index| TRIED.map(|value| Probe::Figure(index, value)));
-    let silent = silent(statement, job, &probes.collect::<Vec<_>>(), budget)?;
-    let of = |index: usize| {
-        let both = TRIED.map(|value| Probe::Figure(index, value));
-        both.iter().all(|probe| silent.contains(probe))
+) -> Result<Vec<usize>, TooLarge> {
+    let probes: Vec<Probe> = figures.map(|index| Probe::Figure(index, ABSENT)).collect();
+    let silent = silent(statement, job, &probes, budget)?.into_iter();
+    let figure = |probe| match probe {
+        Probe::Figure(index, _) => Some(index),
+        _ => None,
     };
-    Ok((0..PARAMETERS.len()).map(of).collect())
+    let mut found: Vec<usize> = silent.filter_map(figure).collect();
+    found.sort_unstable();
+    Ok(found)
 }
 
 /// The figures that are stated and weak, or of which the smallest is stated.
 fn weak(
     statement: &Statement,
     job: &Job,
-    stated: impl Fn(usize) -> bool,
+    stated: impl Iterator<Item = usize>,
     budget: &Budget,
 ) -> Result<Vec<usize>, TooLarge> {
     let slightly = |index: usize| {
@@ -61,7 +62,9 @@ fn weak(
             _ => figure * factor,
         })
     };
-    let stated: Vec<usize> = optional().filter(|&index| stated(index)).collect();
+    // There is nothing simpler than 0.
+    let figure = |index: usize| (PARAMETERS[index].get)(job);
+    let stated: Vec<usize> = stated.filter(|&index| figure(index) != 0.0).collect();
     let possible = |index: usize, value: f64| PARAMETERS[index].range.contains(value);
     let probes = stated.iter().flat_map(|&index| {
         let values = slightly(index).into_iter();
@@ -161,16 +164,11 @@ pub(super) fn faults(
     let job = &statement.claim.instance.job;
     let mut faults = Vec::new();
     let mut add = |key: &str, cause: String| faults.push((key.to_owned(), cause));
-    let left_out = without_effect(statement, job, budget)?;
-    for index in optional().filter(|&index| stated[index] == left_out[index]) {
-        let cause = if left_out[index] {
-            LEAVE_OUT
-        } else {
-            "is missing"
-        };
-        add(PARAMETERS[index].key, cause.to_owned());
+    let figures = || optional().filter(|&index| stated[index]);
+    for index in without_effect(statement, job, figures(), budget)? {
+        add(PARAMETERS[index].key, LEAVE_OUT.to_owned());
     }
-    for index in weak(statement, job, |index| !left_out[index], budget)? {
+    for index in weak(statement, job, figures(), budget)? {
         if let Some(value) = simplification(statement, job, index, budget)? {
             let cause = format!("has the same effect as `{value}`, which has to be stated");
             add(PARAMETERS[index].key, cause);
@@ -197,27 +195,21 @@ pub(super) fn faults(
     Ok(faults)
 }
 
-/// Leaves out the figures on which no statement depends: all at once, or one after the other where they
-/// have an effect together.
-fn leave_out(statement: &Statement, job: &mut Job, budget: &Budget) -> Result<Vec<bool>, TooLarge> {
-    let mut left_out = without_effect(statement, job, budget)?;
-    let candidates: Vec<usize> = optional().filter(|&index| left_out[index]).collect();
-    let mut without = job.clone();
-    for &index in &candidates {
-        Probe::Figure(index, ABSENT).apply(&mut without);
-    }
-    if without == *job || is_same(statement, &without, budget)? {
-        *job = without;
-        return Ok(left_out);
-    }
-    for index in candidates {
-        let both = TRIED.map(|value| Probe::Figure(index, value));
-        left_out[index] = silent(statement, job, &both, budget)?.len() == both.len();
-        if left_out[index] {
-            Probe::Figure(index, ABSENT).apply(job);
+/// Leaves out the figures without effect, all at once or one after the other.
+fn leave_out(
+    statement: &Statement,
+    job: &mut Job,
+    pace: Pace,
+    budget: &Budget,
+) -> Result<(), TooLarge> {
+    let apply = |job: &mut Job, index: usize| Probe::Figure(index, ABSENT).apply(job);
+    for index in without_effect(statement, job, optional(), budget)? {
+        let still = |job: &Job| without_effect(statement, job, std::iter::once(index), budget);
+        if pace == Pace::AllAtOnce || !still(job)?.is_empty() {
+            apply(job, index);
         }
     }
-    Ok(left_out)
+    Ok(())
 }
 
 /// Leaves out measured runs without effect, one after the other.
@@ -240,8 +232,15 @@ fn leave_out_runs(statement: &Statement, job: &mut Job, budget: &Budget) -> Resu
     Ok(())
 }
 
-/// One round of what `faults` would find, and for each figure whether it is left out.
-fn simplify(statement: &Statement, budget: &Budget) -> Result<(Job, Vec<bool>), TooLarge> {
+/// How figures without effect are left out: those that have none by themselves may have one together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pace {
+    AllAtOnce,
+    OneByOne,
+}
+
+/// The job of the statement without the faults that the checker would find.
+fn simplify(statement: &Statement, pace: Pace, budget: &Budget) -> Result<Job, TooLarge> {
     let mut job = statement.claim.instance.job.clone();
     for index in 0..NAMED.len() {
         if let Some(name) = earlier_name(statement, &job, index, budget)? {
@@ -249,38 +248,45 @@ fn simplify(statement: &Statement, budget: &Budget) -> Result<(Job, Vec<bool>), 
         }
     }
     leave_out_runs(statement, &mut job, budget)?;
-    let left_out = leave_out(statement, &mut job, budget)?;
-    for index in weak(statement, &job, |index| !left_out[index], budget)? {
+    leave_out(statement, &mut job, pace, budget)?;
+    let stated: Vec<usize> = optional().filter(|&index| is_stated(&job, index)).collect();
+    for index in weak(statement, &job, stated.into_iter(), budget)? {
         while let Some(value) = simplification(statement, &job, index, budget)? {
             Probe::Figure(index, value).apply(&mut job);
         }
     }
-    Ok((job, left_out))
+    Ok(job)
 }
 
-/// The job as it has to be stated, and for each figure whether it is left out. `None` if there seems to be
-/// no such job.
+/// Whether a document states the figure of a job.
+pub(crate) fn is_stated(job: &Job, index: usize) -> bool {
+    PARAMETERS[index].range.is_required() || (PARAMETERS[index].get)(job) != ABSENT
+}
+
+/// The job as it has to be stated. `None` if there seems to be no such job.
 ///
 /// The last round starts from that job and changes nothing: it finds what the checker will find.
-pub(crate) fn simplest(
-    statement: &Statement,
-    budget: &Budget,
-) -> Result<Option<(Job, Vec<bool>)>, TooLarge> {
-    let mut found = simplify(statement, budget)?;
+pub(crate) fn simplest(statement: &Statement, budget: &Budget) -> Result<Option<Job>, TooLarge> {
+    let mut job = simplify(statement, Pace::AllAtOnce, budget)?;
     for _ in 1..ROUNDS {
         let instance = Instance {
-            job: found.0.clone(),
+            job: job.clone(),
             ..statement.claim.instance.clone()
         };
         let claim = Claim {
             instance: &instance,
             ..statement.claim
         };
-        let next = simplify(&statement.restated(claim, budget)?, budget)?;
-        if next == found {
-            return Ok(Some(found));
+        let restated = statement.restated(claim, budget)?;
+        let next = if is_same(statement, &restated, budget)? {
+            simplify(&restated, Pace::AllAtOnce, budget)?
+        } else {
+            simplify(statement, Pace::OneByOne, budget)?
+        };
+        if next == job {
+            return Ok(Some(job));
         }
-        found = next;
+        job = next;
     }
     Ok(None)
 }

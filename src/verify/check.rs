@@ -15,7 +15,7 @@ use super::reason::Reasons;
 use super::runs;
 use super::slack::{self, differences};
 use super::space::{Walked, amounts, walk};
-use super::statement::{Claim, Settlement, Statement};
+use super::statement::{Claim, Statement};
 use super::{Accepted, Counts, Proven, header, winner};
 
 /// Accepts the certificate, or says what is wrong with it.
@@ -211,16 +211,7 @@ fn combinations(statement: &Statement, total: u64) -> Combinations {
         ..Combinations::default()
     };
     for (open, settlement) in statement.open.iter().zip(&statement.settlements) {
-        let position = open.position;
-        match *settlement {
-            Settlement::Infeasible(stage, short) => found.infeasible.push((position, stage, short)),
-            Settlement::Excluded(row, missed) => found.excluded.push((position, row, missed)),
-            Settlement::Blocked(bound) => found.blocked.push((position, bound)),
-            Settlement::Balance(bound) => found.balance.push((position, bound)),
-            Settlement::Bottleneck(bound) => found.bottleneck.push((position, bound)),
-            Settlement::Solved(objective) => found.solved.push((position, objective)),
-            Settlement::Open(bound) => found.open.push((position, bound)),
-        }
+        found.add(open.position, *settlement);
     }
     found
 }

@@ -47,6 +47,15 @@ impl Probe {
         }
     }
 
+    /// Whether the job is already so.
+    fn changes_nothing(self, job: &Job) -> bool {
+        match self {
+            Self::Figure(index, value) => (PARAMETERS[index].get)(job) == value,
+            Self::Name(index, name) => (NAMED[index].get)(job) == name,
+            Self::Run(_) | Self::Runs => false,
+        }
+    }
+
     /// The rules with a table that the subject decides.
     const fn rules(self) -> &'static [Rule] {
         match self {
@@ -81,6 +90,10 @@ pub(super) fn silent(
     let mut silent = Vec::new();
     let mut waiting: Vec<Probe> = Vec::new();
     for &probe in probes {
+        if probe.changes_nothing(job) {
+            silent.push(probe);
+            continue;
+        }
         let instance = changed(statement, job, probe);
         if !changes_tables(statement, &instance, probe.rules())
             && !changes_winner(statement, &instance)
@@ -135,8 +148,7 @@ fn silent_together(
     trials.retain(|trial| keeps_examples(statement, &trial.job));
     let mut together = changed(&mut trials.iter().map(|trial| trial.probe));
     let order = from_the_best(statement);
-    let (first, others) = order.split_at(order.len().min(FIRST));
-    for indices in first.chunks(1).chain(others.chunks(AT_ONCE)) {
+    for indices in portions(&order) {
         let tried = indices.par_iter();
         let tried = tried.map(|&index| try_each(statement, index, &together, &trials, budget));
         let tried: Vec<Vec<Option<Times>>> = tried.collect::<Result<_, _>>()?;
@@ -163,6 +175,12 @@ fn silent_together(
 
 /// Combinations that are tried one after the other.
 const FIRST: usize = 64;
+
+/// The first ones by themselves, the others some at once.
+fn portions(order: &[usize]) -> impl Iterator<Item = &[usize]> {
+    let (first, others) = order.split_at(order.len().min(FIRST));
+    first.chunks(1).chain(others.chunks(AT_ONCE))
+}
 
 /// For each trial the times of a combination, if that is settled and stated as it is.
 fn try_each(
@@ -339,28 +357,31 @@ fn changes_tables(statement: &Statement, instance: &Instance, rules: &[Rule]) ->
     })
 }
 
-/// Whether every number of the statement is the same for this job, which has the same rules on layers
-/// and recomputation.
-pub(super) fn is_same(statement: &Statement, job: &Job, budget: &Budget) -> Result<bool, TooLarge> {
-    let instance = Instance {
-        job: job.clone(),
-        ..statement.claim.instance.clone()
+/// Whether a statement for another job is the same, where the rules on layers and recomputation are.
+pub(super) fn is_same(
+    statement: &Statement,
+    other: &Statement,
+    budget: &Budget,
+) -> Result<bool, TooLarge> {
+    let instance = other.claim.instance;
+    let costs = |statement: &Statement| {
+        let examples = statement.examples.iter();
+        examples
+            .map(|example| example.costs.clone())
+            .collect::<Vec<_>>()
     };
-    if changes_tables(statement, &instance, &Rule::ALL)
-        || changes_winner(statement, &instance)
-        || !keeps_examples(statement, job)
+    if changes_tables(statement, instance, &Rule::ALL)
+        || changes_winner(statement, instance)
+        || other.quantum != statement.quantum
+        || costs(other) != costs(statement)
     {
         return Ok(false);
     }
-    let times = (0..statement.open.len()).into_par_iter().map(|index| {
-        let costs = CellCosts::new(job, &statement.open[index].cell);
-        let units = CellUnits::new(&costs, statement.quantum);
-        budget.spend(units.stages.len() as u64)?;
-        let changes = changes_settlement(statement, index, &units, job, budget)?;
-        Ok((!changes).then(|| Times::new(&instance, &costs)))
+    let changes = (0..statement.open.len()).into_par_iter().map(|index| {
+        changes_settlement(statement, index, &other.units[index], &instance.job, budget)
     });
-    let times: Option<Vec<Times>> = times.collect::<Result<_, TooLarge>>()?;
-    Ok(times.is_some_and(|times| times.is_empty() || quantum(&times) == statement.quantum))
+    let changes: Vec<bool> = changes.collect::<Result<_, TooLarge>>()?;
+    Ok(!changes.contains(&true))
 }
 
 /// Whether another name changes a rule's table, what is permitted of the winner, or how a combination is
@@ -376,15 +397,18 @@ pub(super) fn changes_rules(
         return Ok(true);
     }
     let claim = statement.claim;
-    for index in from_the_best(statement) {
+    let changes = |&index: &usize| {
         let (open, units) = (&statement.open[index], &statement.units[index]);
         let problem = Problem::new(&other, claim.formulation, open, units, statement.capacity);
         let winner = claim
             .winner
             .filter(|_| statement.winner_index == Some(index));
-        if winner.is_some_and(|winner| !permitted(&problem, winner))
-            || statement.settle(&problem, open, budget)? != statement.settlements[index]
-        {
+        Ok(winner.is_some_and(|winner| !permitted(&problem, winner))
+            || statement.settle(&problem, open, budget)? != statement.settlements[index])
+    };
+    for indices in portions(&from_the_best(statement)) {
+        let changes: Vec<bool> = indices.par_iter().map(changes).collect::<Result<_, _>>()?;
+        if changes.contains(&true) {
             return Ok(true);
         }
     }

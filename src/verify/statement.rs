@@ -124,21 +124,17 @@ pub(crate) fn quantum(times: &[Times]) -> Quantum {
 }
 
 impl<'a> Statement<'a> {
-    /// The statement of a claim whose combinations are settled in this way, by position. `None` where
-    /// other combinations break no rule.
-    pub(crate) fn of(
-        claim: Claim<'a>,
-        settled: &[(u64, Settlement)],
-        budget: &Budget,
-    ) -> Result<Option<Self>, TooLarge> {
+    /// The statement of a claim, with nothing settled yet.
+    pub(crate) fn unsettled(claim: Claim<'a>, budget: &Budget) -> Result<Self, TooLarge> {
         let walked = walk(claim.instance, claim.formulation, budget)?;
-        let positions = walked.open.iter().map(|open| open.position);
-        if !positions.eq(settled.iter().map(|settled| settled.0)) {
-            return Ok(None);
-        }
-        let mut statement = Self::new(claim, walked.open, budget)?;
-        statement.settlements = settled.iter().map(|settled| settled.1).collect();
-        Ok(Some(statement))
+        Self::new(claim, walked.open, budget)
+    }
+
+    /// Takes over how the combinations are settled, by position. False where those are others.
+    pub(crate) fn settle_as(&mut self, settled: &[(u64, Settlement)]) -> bool {
+        let positions = self.open.iter().map(|open| open.position);
+        self.settlements = settled.iter().map(|settled| settled.1).collect();
+        positions.eq(settled.iter().map(|settled| settled.0))
     }
 
     /// The same settlements of a claim whose job has the same combinations.
