@@ -1,64 +1,75 @@
 //! What the layouts of a combination cost, as a document states it.
 
+use crate::cost_model::CellCosts;
 use crate::cost_model::discrepancy::features;
 use crate::job::Job;
-use crate::layout::{Cell, Checkpointing};
-use crate::planner::quantise::CellUnits;
+use crate::layout::Checkpointing;
 
 use super::document::StatedCosts;
 
-/// The coefficients of a combination of a job whose layers may be recomputed as these flags say.
+/// The costs of a combination of a job whose layers may be recomputed as these flags say.
 pub(crate) fn stated(
     job: &Job,
-    (position, cell): (u64, &Cell),
+    position: u64,
     flags: &[Checkpointing],
-    units: &CellUnits,
+    costs: &CellCosts,
 ) -> StatedCosts {
-    let extra = units.stages.iter().map(|stage| stage.extra_time);
+    let (layer, memory, state) = (&costs.layer, &costs.layer_memory, &costs.state);
     let modes = flags
         .iter()
         .filter_map(|flag| Some((flag.as_str().to_owned(), flag.recompute()? as usize)));
-    let stage = |index: usize| {
-        let own = &units.stages[index];
-        [
-            own.extra_time,
-            own.extra_delta,
-            own.fixed_memory,
-            own.in_flight,
-        ]
+    let stages = costs.cell.pipeline_parallel;
+    let stage = |index: u32| {
+        let extra = costs.extra(index);
+        let (time, logits) = (extra.time().value(), extra.logits.value());
+        [time, extra.parameters, logits, costs.in_flight(index)].map(rounded)
     };
+    let extra: f64 = (0..stages)
+        .map(|index| costs.extra(index).time().value())
+        .sum();
+    let layers = f64::from(job.transformer.layers);
     StatedCosts {
         position,
-        weights: [units.max_weight, units.sum_weight, units.delta_weight],
-        constant: units.constant,
-        layer: [
-            units.layer_time,
-            units.layer_delta,
-            units.layer_memory,
-            units.activations,
-        ],
-        work: i64::from(job.transformer.layers) * units.layer_time + extra.sum::<i64>(),
+        micro_batches: costs.micro_batches,
+        fills: rounded(costs.fill_share),
+        layer_s: [
+            layer.gemm,
+            layer.attention,
+            layer.elementwise,
+            layer.rmsnorm,
+            layer.tensor_parallel,
+            layer.context_parallel,
+            layer.total(),
+        ]
+        .map(|time| rounded(time.value())),
         recompute: modes
             .map(|(name, mode)| {
-                let time = units.recompute_time[mode];
-                (name, [time, units.kept[mode], units.workspace[mode]])
+                let time = costs.recompute[mode].value();
+                let (kept, workspace) = (memory.kept[mode], memory.workspace[mode]);
+                (name, [time, kept.value(), workspace.value()].map(rounded))
             })
             .collect(),
-        stages: [stage(0), stage(units.stages.len() - 1)],
-        residual: residual(job, cell),
+        layer: [costs.layer_parameters, memory.activations.value()].map(rounded),
+        state_bytes: [state.weights, state.gradients, state.optimizer].map(rounded),
+        step_s: [costs.data_parallel, costs.optimizer, costs.step_overhead]
+            .map(|time| rounded(time.value())),
+        fixed_bytes: rounded(costs.fixed.value()),
+        stages: [stage(0), stage(stages - 1)],
+        network_s: rounded(layers * layer.total().value() + extra),
+        residual: residual(job, costs),
     }
 }
 
-/// What measured runs add to the logarithms of times of a cell: without and with recomputation.
-fn residual(job: &Job, cell: &Cell) -> [f64; 2] {
+/// What measured runs add to the logarithms of times: without and with recomputation.
+fn residual(job: &Job, costs: &CellCosts) -> [f64; 2] {
     let learned = job.cluster.discrepancy.as_ref();
     [Checkpointing::None, Checkpointing::Full].map(|flag| {
-        let logarithm = learned.map(|learned| learned.logarithm(&features(job, cell, flag)));
-        rounded(logarithm.unwrap_or(0.0))
+        let at = features(job, &costs.cell, flag);
+        rounded(learned.map_or(0.0, |learned| learned.logarithm(&at)))
     })
 }
 
-/// To 12 digits: the last ones may differ from machine to machine.
+/// To nine digits: the last ones may differ from machine to machine.
 fn rounded(value: f64) -> f64 {
-    format!("{value:.11e}").parse().unwrap_or(value)
+    format!("{value:.8e}").parse().unwrap_or(value)
 }

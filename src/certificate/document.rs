@@ -84,26 +84,34 @@ pub struct ConstraintRow {
     pub differences: Vec<i64>,
 }
 
-/// The coefficients of a combination, from which the costs of its layouts follow.
+/// What the cost model says of a combination, before it is rounded to units. Every figure has nine digits.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StatedCosts {
     /// The combination.
     pub position: u64,
-    /// Weights `a`, `b`, `w` in the objective of the slowest stage, all stages, the largest stage.
-    pub weights: [i64; 3],
-    /// Objective whatever the stages.
-    pub constant: i64,
-    /// Of a layer: time, reduction, state, activations.
-    pub layer: [i64; 4],
-    /// Time of all layers and stages without recomputation.
-    pub work: i64,
+    /// Micro-batches of a step.
+    pub micro_batches: u64,
+    /// Pipeline fills that a step pays.
+    pub fills: f64,
+    /// Of a layer and micro-batch: matrix products, attention, elementwise operators, norms,
+    /// tensor-parallel and context-parallel traffic; last everything, with what else there is.
+    pub layer_s: [f64; 7],
     /// Of a recomputed layer by flag: further time, kept activations, workspace.
-    pub recompute: BTreeMap<String, [i64; 3]>,
-    /// Of the first and the last stage: time, reduction and memory whatever the layers, chunks in flight.
-    pub stages: [[i64; 4]; 2],
-    /// What measured runs add to the logarithm of the time of a layer, and of one that is recomputed: a
-    /// number of 12 digits.
+    pub recompute: BTreeMap<String, [f64; 3]>,
+    /// Parameters of a layer on one GPU, and bytes of its activations.
+    pub layer: [f64; 2],
+    /// Bytes a parameter: weights, gradients, optimizer.
+    pub state_bytes: [f64; 3],
+    /// Seconds a parameter: gradient and weight traffic, optimizer. Last of a step whatever its layout.
+    pub step_s: [f64; 3],
+    /// Memory that does not depend on the layers.
+    pub fixed_bytes: f64,
+    /// Of the first and the last stage: time, parameters, logits and chunks in flight beside their layers.
+    pub stages: [[f64; 4]; 2],
+    /// All layers and stages, for one micro-batch.
+    pub network_s: f64,
+    /// What measured runs add to the logarithm of the time of a layer, and of one that is recomputed.
     pub residual: [f64; 2],
 }
 

@@ -6,7 +6,7 @@ use crate::axis::{Axis, Candidate};
 use crate::cost_model::CellCosts;
 use crate::plan::Formulation;
 use crate::planner::cost_table::CostTable;
-use crate::planner::quantise::{CellUnits, Quantum};
+use crate::planner::quantise::Quantum;
 use crate::verify::statement::{Times, quantum};
 
 use super::costs;
@@ -34,9 +34,9 @@ pub(super) fn stated_costs(
         table.quantum
     };
     for candidate in broken {
-        let at = (position(table.instance, &candidate), &candidate.cell);
-        let units = CellUnits::new(&CellCosts::new(job, &candidate.cell), quantum);
-        stated.push(costs::stated(job, at, &[candidate.checkpointing], &units));
+        let at = position(table.instance, &candidate);
+        let costs = CellCosts::new(job, &candidate.cell);
+        stated.push(costs::stated(job, at, &[candidate.checkpointing], &costs));
     }
     stated.sort_by_key(|costs| costs.position);
     (stated, quantum)
@@ -81,14 +81,14 @@ fn of_open(
             all.push(candidate);
         }
     }
-    let stated = chosen.into_iter().map(|((at, cell), all)| {
+    let stated = chosen.into_iter().map(|((at, _), all)| {
         let mut flags: Vec<_> = all
             .iter()
             .map(|candidate| candidate.checkpointing)
             .collect();
         flags.sort_unstable();
         let job = &table.instance.job;
-        costs::stated(job, (at, &all[0].cell), &flags, &table.cells[cell])
+        costs::stated(job, at, &flags, &CellCosts::new(job, &all[0].cell))
     });
     (stated.collect(), seen)
 }

@@ -14,6 +14,7 @@ use crate::verify::canonical::{is_stated, simplest};
 use crate::verify::runs;
 use crate::verify::slack::simpler;
 use crate::verify::statement::{Claim, Statement};
+use crate::verify::winner::is_first;
 
 use super::document::{
     AxisValues, Certificate, Combinations, ConstraintRow, StatedCosts, Winner, WinnerStage,
@@ -58,24 +59,32 @@ pub fn certify(instance: &Instance, outcome: &Outcome) -> Result<Certificate, Ce
         ..instance.clone()
     };
     instance.space.constraints = constraint::sorted(&instance.space.constraints);
+    let mut complete = matches!(outcome, Outcome::Optimal(_) | Outcome::Infeasible(_));
     loop {
-        match attempt(&instance, outcome)? {
+        match attempt(&instance, outcome, complete)? {
+            // Found when a limit came: as good as the best, but not the one that the tie rule prefers.
+            Attempt::Tied => complete = false,
             Attempt::Written(certificate) => return Ok(*certificate),
             Attempt::Simpler(simpler) => instance = *simpler,
         }
     }
 }
 
-/// A certificate, or a simpler instance with which it proves as much.
+/// A certificate, or what stands in its way: a simpler instance with which it proves as much.
 enum Attempt {
     Written(Box<Certificate>),
     Simpler(Box<Instance>),
+    /// Another layout is as good and comes first.
+    Tied,
 }
 
-fn attempt(instance: &Instance, outcome: &Outcome) -> Result<Attempt, CertifyError> {
+fn attempt(
+    instance: &Instance,
+    outcome: &Outcome,
+    complete: bool,
+) -> Result<Attempt, CertifyError> {
     let formulation = outcome.proof().formulation;
     let choice = outcome.plan().map(|plan| &plan.choice);
-    let complete = matches!(outcome, Outcome::Optimal(_) | Outcome::Infeasible(_));
     let budget = Budget::new();
     let too_large = |_| CertifyError::TooLarge;
     let claim = Claim {
@@ -102,8 +111,12 @@ fn attempt(instance: &Instance, outcome: &Outcome) -> Result<Attempt, CertifyErr
     // What a stopped search has not settled, these bounds may.
     let status = match outcome {
         Outcome::Unknown(_) if combinations.open.is_empty() => "infeasible",
+        Outcome::Optimal(_) if !complete => "feasible",
         _ => outcome.status(),
     };
+    if status == "optimal" && !is_first(&statement, &budget).map_err(too_large)? {
+        return Ok(Attempt::Tied);
+    }
     statement.claim.complete = complete || status == "infeasible";
     if let Some(rows) = simpler(&statement, &budget).map_err(too_large)? {
         let mut simpler = instance.clone();

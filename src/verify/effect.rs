@@ -194,16 +194,21 @@ fn try_each(
     let learned = together.cluster.discrepancy.as_ref();
     let points = learned.map_or(0, |learned| 20 * learned.points.len() as u64);
     budget.spend(u64::from(open.cell.pipeline_parallel) + points)?;
-    let all = CellUnits::new(&CellCosts::new(together, &open.cell), statement.quantum);
+    let costs = CellCosts::new(together, &open.cell);
+    let all = CellUnits::new(&costs, statement.quantum);
     let keeps_time = all.layer_time == statement.units[index].layer_time;
-    if keeps_time && is_alike(statement, index, &all, together) {
+    if keeps_time
+        && settles_alike(statement, index, &all)
+        && states_alike(statement, index, &costs, together)
+    {
         return Ok(vec![Some(statement.times[index]); trials.len()]);
     }
     let each = trials.iter().map(|trial| {
         budget.spend(u64::from(open.cell.pipeline_parallel) + points)?;
         let costs = CellCosts::new(&trial.job, &open.cell);
         let units = CellUnits::new(&costs, statement.quantum);
-        let changes = changes_settlement(statement, index, &units, &trial.job, budget)?;
+        let changes = !states_alike(statement, index, &costs, &trial.job)
+            || changes_settlement(statement, index, &units, budget)?;
         Ok((!changes).then(|| Times::new(statement.claim.instance, &costs)))
     });
     each.collect()
@@ -234,33 +239,23 @@ fn example_of<'a>(statement: &'a Statement, index: usize) -> Option<&'a Example>
 fn keeps_examples(statement: &Statement, job: &Job) -> bool {
     let (instance, examples) = (statement.claim.instance, &statement.examples);
     let mut broken = examples.iter().filter(|example| example.open.is_none());
-    broken.all(|example| example.costs(job, statement.quantum) == example.costs)
+    broken.all(|example| example.costs(job) == example.costs)
         && (!statement.open.is_empty()
             || quantum(&times_of(instance, job, examples)) == statement.quantum)
 }
 
-/// Whether a combination with these coefficients in this job is settled and stated as it is, since what
-/// decides that is the same.
-fn is_alike(statement: &Statement, index: usize, units: &CellUnits, job: &Job) -> bool {
-    settles_alike(statement, index, units) && states_alike(statement, index, units, job)
-}
-
 /// Whether the stated costs are the same, where they are stated.
-fn states_alike(statement: &Statement, index: usize, units: &CellUnits, job: &Job) -> bool {
-    example_of(statement, index).is_none_or(|example| example.costs_by(job, units) == example.costs)
+fn states_alike(statement: &Statement, index: usize, costs: &CellCosts, job: &Job) -> bool {
+    example_of(statement, index).is_none_or(|example| example.costs_by(job, costs) == example.costs)
 }
 
-/// Whether the combination would be settled or stated otherwise with other coefficients, of this job.
+/// Whether the combination would be settled otherwise with other coefficients.
 fn changes_settlement(
     statement: &Statement,
     index: usize,
     units: &CellUnits,
-    job: &Job,
     budget: &Budget,
 ) -> Result<bool, TooLarge> {
-    if !states_alike(statement, index, units, job) {
-        return Ok(true);
-    }
     if settles_alike(statement, index, units) {
         return Ok(false);
     }
@@ -377,9 +372,9 @@ pub(super) fn is_same(
     {
         return Ok(false);
     }
-    let changes = (0..statement.open.len()).into_par_iter().map(|index| {
-        changes_settlement(statement, index, &other.units[index], &instance.job, budget)
-    });
+    let changes = (0..statement.open.len())
+        .into_par_iter()
+        .map(|index| changes_settlement(statement, index, &other.units[index], budget));
     let changes: Vec<bool> = changes.collect::<Result<_, TooLarge>>()?;
     Ok(!changes.contains(&true))
 }

@@ -8,7 +8,6 @@ use crate::cost_model::CellCosts;
 use crate::instance::Instance;
 use crate::job::Job;
 use crate::layout::{Cell, Checkpointing};
-use crate::planner::quantise::{CellUnits, Quantum};
 
 use super::space::Open;
 use super::statement::Times;
@@ -40,16 +39,13 @@ impl Example {
     }
 
     /// Its costs in a job.
-    pub(super) fn costs(&self, job: &Job, quantum: Quantum) -> StatedCosts {
-        self.costs_by(
-            job,
-            &CellUnits::new(&CellCosts::new(job, &self.cell), quantum),
-        )
+    pub(super) fn costs(&self, job: &Job) -> StatedCosts {
+        self.costs_by(job, &CellCosts::new(job, &self.cell))
     }
 
-    /// Its costs in a job with these coefficients.
-    pub(super) fn costs_by(&self, job: &Job, units: &CellUnits) -> StatedCosts {
-        costs::stated(job, (self.position, &self.cell), &self.flags, units)
+    /// The same, from the coefficients.
+    pub(super) fn costs_by(&self, job: &Job, costs: &CellCosts) -> StatedCosts {
+        costs::stated(job, self.position, &self.flags, costs)
     }
 }
 

@@ -30,7 +30,7 @@ pub(crate) mod space;
 mod spread;
 pub(crate) mod statement;
 mod tables;
-mod winner;
+pub(crate) mod winner;
 
 use serde::de::IgnoredAny;
 use serde_json::error::Category;

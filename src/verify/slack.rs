@@ -4,9 +4,11 @@
 //!
 //! - a row without which every statement is the same is left out,
 //! - and so is a term that contributes nothing to any of the stated differences;
+//! - of decisions that come to the same in every difference the first by name is stated;
 //! - of comparisons with the same effect the first of `at_most`, `at_least`, `equals` is stated.
 
-use crate::constraint::{Comparison, Constraint};
+use crate::axis::Axis;
+use crate::constraint::{Comparison, Constraint, Decision};
 use crate::instance::Instance;
 
 use super::budget::{Budget, TooLarge};
@@ -51,21 +53,27 @@ fn ranges(statement: &Statement, row: &Constraint) -> Vec<i64> {
 pub(super) fn faults(
     statement: &Statement,
     budget: &Budget,
-) -> Result<Vec<(String, &'static str)>, TooLarge> {
+) -> Result<Vec<(String, String)>, TooLarge> {
+    const LEAVE_OUT: &str = "has no effect and has to be left out";
     let stated = &statement.claim.instance.space.constraints;
     let mut faults = Vec::new();
     for (index, row) in stated.iter().enumerate() {
         let place = format!("constraints[{index}]");
         match remedy(statement, index, budget)? {
             None => {}
-            Some(Remedy::LeaveOut) => faults.push((place, "has no effect and has to be left out")),
+            Some(Remedy::LeaveOut) => faults.push((place, LEAVE_OUT.to_owned())),
             Some(Remedy::Compare(_)) => {
-                faults.push((place, "has the same effect with an earlier comparison"));
+                let cause = "has the same effect with an earlier comparison";
+                faults.push((place, cause.to_owned()));
+            }
+            Some(Remedy::Rename(term, decision)) => {
+                let place = format!("{place}.terms[{}]", row.terms[term].decision);
+                faults.push((place, format!("comes to the same as `{decision}`")));
             }
             Some(Remedy::WithoutTerm(term)) => {
                 let decision = row.terms[term].decision;
                 let place = format!("{place}.terms[{decision}]");
-                faults.push((place, "has no effect and has to be left out"));
+                faults.push((place, LEAVE_OUT.to_owned()));
             }
         }
     }
@@ -76,6 +84,7 @@ pub(super) fn faults(
 #[derive(Debug, Clone, Copy)]
 enum Remedy {
     LeaveOut,
+    Rename(usize, Decision),
     WithoutTerm(usize),
     Compare(Comparison),
 }
@@ -93,6 +102,13 @@ fn remedy(
     }
     if let Some(term) = idle_term(statement, &stated[index]) {
         return Ok(Some(Remedy::WithoutTerm(term)));
+    }
+    for (term, decision) in earlier_decisions(statement, &stated[index]) {
+        let mut others = stated.clone();
+        others[index].terms[term].decision = decision;
+        if is_same_with(statement, others, None, budget)? {
+            return Ok(Some(Remedy::Rename(term, decision)));
+        }
     }
     let own = stated[index].comparison;
     for comparison in COMPARISONS.into_iter().take_while(|&other| other != own) {
@@ -120,6 +136,34 @@ fn idle_term(statement: &Statement, row: &Constraint) -> Option<usize> {
         differences.iter().all(|&difference| difference == 0)
     };
     (0..row.terms.len()).find(is_idle)
+}
+
+/// Decisions that are first by name and that a row does not have yet, with which its differences are the
+/// same: instead of the term at the position.
+fn earlier_decisions(statement: &Statement, row: &Constraint) -> Vec<(usize, Decision)> {
+    let degrees = Axis::ALL.into_iter().filter(|axis| axis.names().is_none());
+    let mut decisions: Vec<Decision> = degrees.map(Decision::Degree).collect();
+    decisions.extend([
+        Decision::MicroBatches,
+        Decision::Layers(0),
+        Decision::LayersLast,
+        Decision::CheckpointedLayers,
+    ]);
+    decisions.sort_by_cached_key(ToString::to_string);
+    let all = differences(statement, row, usize::MAX);
+    let mut found = Vec::new();
+    for (index, term) in row.terms.iter().enumerate() {
+        for &decision in &decisions {
+            let is_earlier = decision.to_string() < term.decision.to_string();
+            let is_new = !row.terms.iter().any(|other| other.decision == decision);
+            let mut renamed = row.clone();
+            renamed.terms[index].decision = decision;
+            if is_earlier && is_new && differences(statement, &renamed, usize::MAX) == all {
+                found.push((index, decision));
+            }
+        }
+    }
+    found
 }
 
 /// Whether every statement is the same with other rows, of which the one at `left_out` is not there.
@@ -176,6 +220,7 @@ pub(crate) fn simpler(
             Some(Remedy::WithoutTerm(term)) => {
                 rows[index].terms.remove(term);
             }
+            Some(Remedy::Rename(term, decision)) => rows[index].terms[term].decision = decision,
             Some(Remedy::Compare(comparison)) => rows[index].comparison = comparison,
         }
         return Ok(Some(rows));

@@ -178,7 +178,7 @@ impl<'a> Statement<'a> {
             false => quantum(&times),
         };
         for example in &mut examples {
-            example.costs = example.costs(&instance.job, quantum);
+            example.costs = example.costs(&instance.job);
         }
         let capacity = quantise::capacity(instance);
         let units: Vec<CellUnits> = costs

@@ -11,6 +11,7 @@ use proptest::prelude::*;
 
 use crate::support::instances;
 
+mod commands;
 mod hostile;
 mod random;
 mod tampering;

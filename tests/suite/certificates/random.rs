@@ -142,7 +142,13 @@ fn wrong((case, chosen): &Drawn) -> Vec<String> {
             verify(&replaced(&document, path, changed)),
             Ok(Verdict::Accepted(_))
         ) {
-            missed.push(format!("{} -> {changed}: {case:?}\n{}", shown(path), text));
+            let kept = changed
+                .as_object()
+                .map(|fields| fields.keys().collect::<Vec<_>>());
+            missed.push(format!(
+                "{} -> {changed} {kept:?}: {case:?}\n{text}",
+                shown(path)
+            ));
         }
     }
     missed
