@@ -179,7 +179,10 @@ pub(crate) fn read(fields: &Map<String, Value>) -> Result<Job, Vec<(String, Stri
     for parameter in PARAMETERS {
         let cause = match fields.get(parameter.key) {
             None if parameter.range.is_required() => "is missing".to_owned(),
-            None => continue,
+            None => {
+                (parameter.set)(&mut job, ABSENT);
+                continue;
+            }
             Some(value) => match value
                 .as_f64()
                 .filter(|&value| parameter.range.contains(value))
