@@ -73,6 +73,9 @@ pub struct Efficiency {
     pub collective_latency: Seconds,
     /// Latency of one transfer between pipeline stages, `lat_hop`.
     pub pipeline_hop_latency: Seconds,
+    /// Factor on every duration, `rho`: clocks below the nominal ones, stragglers, whatever slows all
+    /// work alike. 1 unless it was measured.
+    pub slowdown: f64,
 }
 
 impl Efficiency {

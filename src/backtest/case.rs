@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use crate::cost_model::flops;
+use crate::cost_model::prediction::StageMemory;
 use crate::framework::LoggedPeak;
 use crate::job::Job;
 use crate::quantity::{Bytes, Seconds};
@@ -52,13 +53,18 @@ impl Case<'_> {
         (self.run.status == Status::Ok).then_some(predicted / measured - 1.0)
     }
 
-    /// Predicted peak of the stage whose peak the framework logs.
+    /// Predicted peak of the stage that the measured peak is of: the stated one, or the one that the
+    /// framework logs.
     fn logged_peak(&self) -> Bytes {
         let memory = &self.modelled.prediction.memory;
-        match self.modelled.job.framework.memory.logged_peak {
-            LoggedPeak::FullestStage => memory.peak(),
-            LoggedPeak::FirstStage => memory.stages[0].peak(),
-        }
+        let logged = match self.modelled.job.framework.memory.logged_peak {
+            LoggedPeak::FullestStage => None,
+            LoggedPeak::FirstStage => Some(0),
+        };
+        let stage = self.run.peak_stage.or(logged);
+        stage
+            .and_then(|stage| memory.stages.get(stage as usize))
+            .map_or_else(|| memory.peak(), StageMemory::peak)
     }
 
     /// Predicted probability of running out of memory.
@@ -151,11 +157,12 @@ fn group(run: &Run) -> String {
 }
 
 /// Columns that hold a name or an outcome of a run, not its job or layout.
-const OTHER_COLUMNS: [&str; 9] = [
+const OTHER_COLUMNS: [&str; 10] = [
     "run",
     "status",
     "step_time_s",
     "peak_memory_gib",
+    "peak_stage",
     "mfu",
     "timing_usable",
     "grade",

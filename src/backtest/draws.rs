@@ -2,20 +2,15 @@
 
 use rayon::prelude::*;
 
-use crate::calibrate::{self, Adoption, FitOptions, Observation, Verdict};
-use crate::cluster::Cluster;
-use crate::framework::Framework;
+use crate::calibrate::{self, Adoption, FitOptions, Observation, Speeds, Verdict};
 use crate::planner::PlanError;
 use crate::runs::Skip;
 
 use super::by_name;
 use super::case::Case;
-use super::leave_one_out::again;
-use super::pick::{Pick, contenders, pick};
+use super::held_out::{Figures, HeldOut, Predicted, means};
 use super::random::Random;
-use super::scores::{Errors, Verdicts, rank};
 use super::settings::Setting;
-use super::statistics::mean;
 
 /// How runs are drawn.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -47,25 +42,11 @@ impl From<Skip> for DrawError {
     }
 }
 
-/// Scores of the runs that were not drawn; means over draws.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct HeldOut {
-    /// Median error of predicted utilisation.
-    pub mfu_error: Option<f64>,
-    /// Rank correlation of predicted and measured utilisation.
-    pub rank: Option<f64>,
-    /// The solver's pick.
-    pub pick: Option<f64>,
-    /// Median error of predicted peak memory.
-    pub peak_error: Option<f64>,
-    /// Share of out-of-memory verdicts that is right.
-    pub verdicts: Option<f64>,
-}
-
-/// What calibration makes of one setting.
+/// What calibration makes of one setting, or of a source with several settings, each calibrated for
+/// itself.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Transfer {
-    /// Name of the setting.
+    /// Name of the setting; of the source, for all its settings together.
     pub setting: String,
     /// Where its runs come from.
     pub source: String,
@@ -77,30 +58,49 @@ pub struct Transfer {
     pub calibrated: HeldOut,
     /// After calibration where it is accepted, otherwise before.
     pub accepted: HeldOut,
-    /// Draws.
+    /// Draws, those of all settings together.
     pub draws: usize,
     /// Draws whose fitted speeds are accepted.
     pub accepted_draws: usize,
-    /// Accepted draws after which the rank correlation of the rest is lower than before.
+    /// Other draws whose level of speeds is accepted, which changes no ranking.
+    pub level_draws: usize,
+    /// Draws with accepted fitted speeds after which the rank correlation of the rest is lower than before.
     pub rank_worse: usize,
 }
 
 /// Runs that must remain besides the drawn ones.
 const FEWEST_LEFT: usize = 3;
 
-/// Draws, calibrates and scores in every setting that has runs enough.
+/// Draws, calibrates and scores in every setting that has runs enough; sources with several such
+/// settings also as a whole, before them.
 ///
 /// # Errors
 ///
 /// If a run cannot be modelled or the solver fails.
 pub fn transfers(settings: &[Setting], options: &DrawOptions) -> Result<Vec<Transfer>, DrawError> {
-    settings
+    let drawn: Vec<Drawn> = settings
         .iter()
-        .filter_map(|setting| transfer(setting, options).transpose())
-        .collect()
+        .filter_map(|setting| drawn(setting, options).transpose())
+        .collect::<Result<_, _>>()?;
+    let mut transfers = Vec::new();
+    for (source, parts) in by_name(&drawn, |drawn| drawn.source) {
+        if parts.len() > 1 {
+            transfers.push(summary(source, &together(source, &parts)));
+        }
+        transfers.extend(parts.iter().map(|part| summary(part.name, part)));
+    }
+    Ok(transfers)
 }
 
-fn transfer(setting: &Setting, options: &DrawOptions) -> Result<Option<Transfer>, DrawError> {
+/// All draws of a setting.
+struct Drawn<'a> {
+    name: &'a str,
+    source: &'a str,
+    timed: usize,
+    draws: Vec<Draw>,
+}
+
+fn drawn<'a>(setting: &'a Setting, options: &DrawOptions) -> Result<Option<Drawn<'a>>, DrawError> {
     let observations = setting.observations.iter().enumerate();
     let timed: Vec<usize> = observations
         .filter(|(_, observation)| observation.step_time.is_some())
@@ -117,15 +117,34 @@ fn transfer(setting: &Setting, options: &DrawOptions) -> Result<Option<Transfer>
         })
         .collect();
     let before = believed(setting);
-    let draws: Vec<Draw> = evidence
+    let draws = evidence
         .par_iter()
-        .map(|drawn| Draw::score(setting, &before, drawn, options.max_oom_risk))
+        .map(|drawn| Draw::new(setting, &before, drawn, options.max_oom_risk))
         .collect::<Result<_, _>>()?;
-    Ok(Some(summary(setting, timed.len(), &draws)))
+    Ok(Some(Drawn {
+        name: &setting.name,
+        source: &setting.cases[0].run.source,
+        timed: timed.len(),
+        draws,
+    }))
 }
 
-/// What runs are predicted with.
-type Figures = (Cluster, Framework);
+/// The settings of a source as one: the first draw of each, then the second, and so on.
+fn together<'a>(source: &'a str, parts: &[&Drawn<'a>]) -> Drawn<'a> {
+    let draws = (0..parts[0].draws.len()).map(|index| {
+        let mut whole = Draw::default();
+        for part in parts {
+            whole.extend(&part.draws[index]);
+        }
+        whole
+    });
+    Drawn {
+        name: source,
+        source,
+        timed: parts.iter().map(|part| part.timed).sum(),
+        draws: draws.collect(),
+    }
+}
 
 /// Cluster and framework before any run is seen: the medians of the priors.
 fn believed(setting: &Setting) -> Figures {
@@ -139,7 +158,7 @@ fn believed(setting: &Setting) -> Figures {
 struct Calibration {
     always: Figures,
     tested: Figures,
-    time: Option<Verdict>,
+    speeds: Speeds,
     memory: Option<Verdict>,
 }
 
@@ -157,27 +176,33 @@ impl Calibration {
             &setting.name,
         );
         let tested = (calibrated.cluster.clone(), calibrated.framework.clone());
-        let (time, memory) = (calibrated.time_verdict, calibrated.memory_verdict);
+        let (speeds, memory) = (calibrated.speeds, calibrated.memory_verdict);
         calibrated.adopt(Adoption::Always, &setting.name);
         Self {
             always: (calibrated.cluster, calibrated.framework),
             tested,
-            time,
+            speeds,
             memory,
         }
     }
 }
 
-/// One draw.
+/// What one draw predicts of the runs that it left.
+#[derive(Debug, Default)]
 struct Draw {
-    zero_shot: HeldOut,
-    calibrated: HeldOut,
-    accepted: HeldOut,
-    time_is_accepted: bool,
+    zero_shot: Predicted,
+    calibrated: Predicted,
+    accepted: Predicted,
+    /// Calibrations with fitted speeds accepted.
+    fits: usize,
+    /// Calibrations with the level accepted.
+    levels: usize,
+    /// Calibrations.
+    calibrations: usize,
 }
 
 impl Draw {
-    fn score(
+    fn new(
         setting: &Setting,
         before: &Figures,
         drawn: &[usize],
@@ -191,78 +216,52 @@ impl Draw {
             .filter(|(index, _)| !drawn.contains(index))
             .map(|(_, case)| *case)
             .collect();
-        let scored = |figures: &Figures| held_out(&rest, figures, max_oom_risk);
-        let (zero_shot, calibrated) = (scored(before)?, scored(&calibration.always)?);
-        let is_accepted = |verdict: Option<Verdict>| verdict == Some(Verdict::Accepted);
+        let predicted = |figures: &Figures| Predicted::new(&rest, figures, max_oom_risk);
+        let (zero_shot, calibrated) = (predicted(before)?, predicted(&calibration.always)?);
+        let memory = calibration.memory == Some(Verdict::Accepted);
+        let accepted = match (calibration.speeds, memory) {
+            (Speeds::Shipped, false) => zero_shot.clone(),
+            (Speeds::Fitted, true) => calibrated.clone(),
+            _ => predicted(&calibration.tested)?,
+        };
         Ok(Self {
             zero_shot,
             calibrated,
-            accepted: match (
-                is_accepted(calibration.time),
-                is_accepted(calibration.memory),
-            ) {
-                (false, false) => zero_shot,
-                (true, true) => calibrated,
-                _ => scored(&calibration.tested)?,
-            },
-            time_is_accepted: is_accepted(calibration.time),
+            accepted,
+            fits: usize::from(calibration.speeds == Speeds::Fitted),
+            levels: usize::from(calibration.speeds == Speeds::Level),
+            calibrations: 1,
         })
     }
-}
 
-fn held_out(rest: &[&Case], figures: &Figures, max_oom_risk: f64) -> Result<HeldOut, DrawError> {
-    let cases: Vec<Case> = rest
-        .iter()
-        .map(|case| again(case, &figures.0, &figures.1))
-        .collect::<Result<_, _>>()?;
-    let cases: Vec<&Case> = cases.iter().collect();
-    let mfu: Vec<f64> = cases.iter().filter_map(|case| case.mfu_error()).collect();
-    let peak: Vec<f64> = cases.iter().filter_map(|case| case.peak_error()).collect();
-    let median_error = |errors: &[f64]| Errors::of(errors).map(|errors| errors.median);
-    let groups = by_name(&cases, |case| case.group.as_str());
-    let mut picks: Vec<Pick> = Vec::new();
-    for (_, group) in groups {
-        let group: Vec<&Case> = group.into_iter().copied().collect();
-        picks.extend(pick(&contenders(&group), max_oom_risk, 1)?);
+    fn extend(&mut self, other: &Self) {
+        self.zero_shot.extend(&other.zero_shot);
+        self.calibrated.extend(&other.calibrated);
+        self.accepted.extend(&other.accepted);
+        self.fits += other.fits;
+        self.levels += other.levels;
+        self.calibrations += other.calibrations;
     }
-    let shares: Vec<f64> = picks.iter().map(|pick| pick.solver).collect();
-    Ok(HeldOut {
-        mfu_error: median_error(&mfu),
-        rank: rank(&cases),
-        pick: mean(&shares),
-        peak_error: median_error(&peak),
-        verdicts: Verdicts::of(&cases).share(),
-    })
+
+    /// Whether accepted figures rank the runs worse than before.
+    fn ranks_worse(&self) -> bool {
+        self.fits > 0 && self.accepted.rank() < self.zero_shot.rank()
+    }
 }
 
-fn summary(setting: &Setting, timed: usize, draws: &[Draw]) -> Transfer {
-    let worse = |draw: &&Draw| draw.time_is_accepted && draw.calibrated.rank < draw.zero_shot.rank;
+fn summary(name: &str, drawn: &Drawn) -> Transfer {
+    let draws = &drawn.draws;
+    let sum = |count: fn(&Draw) -> usize| draws.iter().map(count).sum();
     Transfer {
-        setting: setting.name.clone(),
-        source: setting.cases[0].run.source.clone(),
-        timed,
-        zero_shot: means(draws, |draw| draw.zero_shot),
-        calibrated: means(draws, |draw| draw.calibrated),
-        accepted: means(draws, |draw| draw.accepted),
-        draws: draws.len(),
-        accepted_draws: draws.iter().filter(|draw| draw.time_is_accepted).count(),
-        rank_worse: draws.iter().filter(worse).count(),
-    }
-}
-
-fn means(draws: &[Draw], scores: impl Fn(&Draw) -> HeldOut) -> HeldOut {
-    let mean_of = |value: fn(&HeldOut) -> Option<f64>| {
-        let values: Vec<f64> = draws
-            .iter()
-            .filter_map(|draw| value(&scores(draw)))
-            .collect();
-        mean(&values)
-    };
-    HeldOut {
-        mfu_error: mean_of(|scores| scores.mfu_error),
-        rank: mean_of(|scores| scores.rank),
-        pick: mean_of(|scores| scores.pick),
-        peak_error: mean_of(|scores| scores.peak_error),
-        verdicts: mean_of(|scores| scores.verdicts),
+        setting: name.to_owned(),
+        source: drawn.source.to_owned(),
+        timed: drawn.timed,
+        zero_shot: means(draws.iter().map(|draw| &draw.zero_shot)),
+        calibrated: means(draws.iter().map(|draw| &draw.calibrated)),
+        accepted: means(draws.iter().map(|draw| &draw.accepted)),
+        draws: sum(|draw| draw.calibrations),
+        accepted_draws: sum(|draw| draw.fits),
+        level_draws: sum(|draw| draw.levels),
+        rank_worse: draws.iter().filter(|draw| draw.ranks_worse()).count(),
     }
 }

@@ -14,6 +14,8 @@ use super::settings::Setting;
 /// Error of a step time beyond which a run pulls only linearly. Many runs are fitted here, so
 /// that an outlier is none for its number.
 const TIME_SCALE: f64 = 0.015;
+/// Error of a step time that one prior standard deviation outweighs, for the same reason.
+const PRIOR_WEIGHT: f64 = 0.02;
 
 /// The cases of the settings, each predicted by a fit to the other groups of its setting, from
 /// what was believed before. Settings of a single group have nothing to learn from and are left
@@ -28,6 +30,7 @@ pub fn leave_one_out<'a>(
 ) -> Result<Vec<Case<'a>>, Skip> {
     let options = FitOptions {
         time_scale: TIME_SCALE,
+        time_prior_weight: PRIOR_WEIGHT,
         residuals,
         ..FitOptions::default()
     };

@@ -7,6 +7,7 @@
 mod case;
 mod draws;
 pub mod findings;
+mod held_out;
 mod leave_one_out;
 mod pick;
 pub mod random;
@@ -16,7 +17,8 @@ mod settings;
 pub mod statistics;
 
 pub use case::{Case, Skipped, cases};
-pub use draws::{DrawError, DrawOptions, HeldOut, Transfer, transfers};
+pub use draws::{DrawError, DrawOptions, Transfer, transfers};
+pub use held_out::HeldOut;
 pub use leave_one_out::leave_one_out;
 pub use pick::{Contender, Pick, PickEnd, contenders, pick};
 pub use reliability::{Reliability, ReliabilityBin};

@@ -35,6 +35,17 @@ impl Verdicts {
         verdicts
     }
 
+    /// These and others.
+    #[must_use]
+    pub const fn plus(self, other: Self) -> Self {
+        Self {
+            runs: self.runs + other.runs,
+            right: self.right + other.right,
+            false_fits: self.false_fits + other.false_fits,
+            false_ooms: self.false_ooms + other.false_ooms,
+        }
+    }
+
     /// Share that is right; `None` of nothing.
     #[must_use]
     pub fn share(&self) -> Option<f64> {

@@ -2,6 +2,7 @@
 
 use super::cross_validation::{self, Measure, Validation, Verdict};
 use super::fit::{FitOptions, Fitted, fit};
+use super::level::{Level, level};
 use super::observation::Observation;
 use super::outliers::{Outlier, outliers};
 use super::parameters::Seen;
@@ -18,6 +19,17 @@ pub enum Adoption {
     Tested,
     /// Always.
     Always,
+}
+
+/// Which speeds are in use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Speeds {
+    /// The shipped ones.
+    Shipped,
+    /// The shipped ones times one factor on every duration.
+    Level,
+    /// The fitted ones.
+    Fitted,
 }
 
 /// Evidence of a calibration.
@@ -42,6 +54,12 @@ pub struct Calibrated {
     pub cluster: Cluster,
     /// The framework to use.
     pub framework: Framework,
+    /// One factor on every duration in place of the fit; `None` without timed runs.
+    pub level: Option<Level>,
+    /// The speeds that were adopted.
+    pub speeds: Speeds,
+    /// How the shipped speeds were obtained.
+    pub base: CalibrationKind,
     /// Cross-validation of step times.
     pub time: Option<Validation>,
     /// Whether fitted speeds were adopted; `None` without timed runs.
@@ -93,6 +111,7 @@ pub fn calibrate_from(
 ) -> Calibrated {
     let fitted = fit(observations, cluster, framework, priors, options);
     let time = cross_validation::times(observations, cluster, framework, priors, options);
+    let level = level(observations, cluster, framework, options);
     let memory = cross_validation::memory(observations, cluster, framework, priors, options);
     let evidence = evidence(observations);
     let sees = |seen: Seen| {
@@ -104,8 +123,9 @@ pub fn calibrate_from(
         cluster: cluster.clone(),
         framework: framework.clone(),
         time_verdict: sees(Seen::InTime).then(|| {
+            let level = level.as_ref().and_then(|level| level.validation.as_ref());
             time.as_ref()
-                .map_or(Verdict::Untested, Validation::time_verdict)
+                .map_or(Verdict::Untested, |time| time.time_verdict(level))
         }),
         memory_verdict: sees(Seen::InMemory).then(|| {
             memory
@@ -114,6 +134,9 @@ pub fn calibrate_from(
         }),
         outliers: outliers(observations, &fitted.cluster, &fitted.framework),
         fitted,
+        level,
+        speeds: Speeds::Shipped,
+        base: cluster.calibration.kind,
         time,
         memory,
         stated: stated::by_all(observations),
@@ -142,12 +165,20 @@ impl Calibrated {
             verdict
                 .is_some_and(|verdict| verdict == Verdict::Accepted || adoption == Adoption::Always)
         };
-        let speeds = adopted(self.time_verdict);
+        // Of a data sheet's speeds even one run knows more.
+        let from_data_sheet = self.base == CalibrationKind::DataSheet;
+        self.speeds = match self.level_verdict() {
+            _ if adopted(self.time_verdict) => Speeds::Fitted,
+            Some(Verdict::Accepted) => Speeds::Level,
+            Some(Verdict::Untested) if from_data_sheet => Speeds::Level,
+            _ => Speeds::Shipped,
+        };
         let memory = adopted(self.memory_verdict);
+        self.take_level();
         for estimate in &self.fitted.estimates {
             let parameter = estimate.prior.parameter;
             let taken = match parameter.seen {
-                Seen::InTime => speeds,
+                Seen::InTime => self.speeds == Speeds::Fitted,
                 Seen::InMemory => memory,
             };
             if taken {
@@ -157,26 +188,70 @@ impl Calibrated {
         }
         let (cluster, framework) = (&mut self.cluster, &mut self.framework);
         self.facts = stated::take_over(&self.stated, cluster, framework);
-        let calibration = &mut self.cluster.calibration;
-        if let Some(time) = &self.time {
-            // Where the shipped figures stay, their error on these runs is known now.
-            let score = if speeds { time.after } else { time.before };
-            calibration.time_error = rounded(score.mean_error);
-        }
-        if speeds {
-            calibration.kind = CalibrationKind::Measured;
+        if self.speeds == Speeds::Fitted {
             self.cluster.discrepancy = self.fitted.cluster.discrepancy.clone();
         }
-        if memory {
+        self.state_trust(memory, source);
+    }
+
+    /// Whether the level is better than the shipped figures; `None` without timed runs.
+    #[must_use]
+    pub fn level_verdict(&self) -> Option<Verdict> {
+        let validation = &self.level.as_ref()?.validation;
+        Some(
+            validation
+                .as_ref()
+                .map_or(Verdict::Untested, Validation::level_verdict),
+        )
+    }
+
+    /// Sets the factor on every duration: the level's where that is adopted, else the shipped one.
+    fn take_level(&mut self) {
+        let Some(Level { estimate, .. }) = &self.level else {
+            return;
+        };
+        let value = match self.speeds {
+            Speeds::Level => estimate.value,
+            Speeds::Shipped | Speeds::Fitted => estimate.prior.median,
+        };
+        let (cluster, framework) = (&mut self.cluster, &mut self.framework);
+        estimate.prior.parameter.set(cluster, framework, value);
+    }
+
+    fn state_trust(&mut self, memory: bool, source: &str) {
+        let calibration = &mut self.cluster.calibration;
+        let level = self.level.as_ref();
+        // Where the shipped figures stay, their error on these runs is known now.
+        let score = match self.speeds {
+            Speeds::Shipped => self.time.as_ref().map(|time| time.before),
+            Speeds::Level => level
+                .and_then(|level| level.validation.as_ref())
+                .map(|validation| validation.after),
+            Speeds::Fitted => self.time.as_ref().map(|time| time.after),
+        };
+        if let Some(score) = score {
+            calibration.time_error = rounded(score.mean_error);
+        }
+        if self.speeds != Speeds::Shipped && self.time.is_some() {
+            calibration.kind = CalibrationKind::Measured;
+        }
+        // Runs that tell only of fitting or not were weighed by the error that was shipped.
+        if memory && self.evidence.peaks > 0 {
             calibration.memory = memory_error(self.memory.as_ref(), self.evidence.peaks);
         }
         let base = &calibration.source;
-        calibration.source = match (speeds, memory) {
-            (true, true) => format!("speeds and memory fitted to {source}; before: {base}"),
-            (true, false) => format!("speeds fitted to {source}; before: {base}"),
-            (false, true) => format!("memory fitted to {source}; speeds: {base}"),
-            (false, false) => format!("{base}; kept after a trial against {source}"),
+        let fitted = match (self.speeds, memory) {
+            (Speeds::Fitted, true) => "speeds and memory",
+            (Speeds::Fitted, false) => "speeds",
+            (Speeds::Level, true) => "level of speeds and memory",
+            (Speeds::Level, false) => "level of speeds",
+            (Speeds::Shipped, true) => "memory",
+            (Speeds::Shipped, false) => {
+                calibration.source = format!("{base}; kept after a trial against {source}");
+                return;
+            }
         };
+        calibration.source = format!("{fitted} fitted to {source}; before: {base}");
     }
 }
 

@@ -62,29 +62,41 @@ pub enum Verdict {
     Accepted,
     /// Fewer than two distinct runs: nothing can be held out.
     Untested,
-    /// Runs that it has not seen are not predicted enough better.
+    /// Runs that it has not seen are not predicted better.
     ErrorNotBetter,
-    /// It ranks runs that it has not seen worse.
-    RankingWorse,
+    /// It does not rank runs that it has not seen better.
+    RankingNotBetter,
 }
 
-/// A fit must bring the error of step times below this share of the shipped figures': ten runs
-/// cannot tell smaller gains from luck.
-const NEEDED_GAIN: f64 = 0.8;
-/// Rank correlation that a fit may lose.
-const RANK_TOLERANCE: f64 = 0.02;
+/// Rank correlation that a fit of single figures has to gain: ten runs cannot tell less from luck.
+const RANK_GAIN: f64 = 0.01;
+/// The level must bring the error below this share of the shipped figures'.
+const LEVEL_GAIN: f64 = 0.95;
 
 impl Validation {
-    /// The rule for step times: a fifth less error, and no worse ranking.
+    /// The rule for speeds: less error than the shipped figures and than the `level` alone, and a
+    /// better ranking. The level corrects the error at no risk to the ranking; what puts the
+    /// ranking at risk has to improve it.
     #[must_use]
-    pub fn time_verdict(&self) -> Verdict {
-        let rank = |score: &Score| score.rank.unwrap_or(0.0);
-        if self.after.mean_error >= NEEDED_GAIN * self.before.mean_error {
-            Verdict::ErrorNotBetter
-        } else if rank(&self.after) < rank(&self.before) - RANK_TOLERANCE {
-            Verdict::RankingWorse
-        } else {
+    pub fn time_verdict(&self, level: Option<&Self>) -> Verdict {
+        let simple = level.map_or(f64::INFINITY, |level| level.after.mean_error);
+        if self.after.mean_error >= simple.min(self.before.mean_error) {
+            return Verdict::ErrorNotBetter;
+        }
+        match (self.before.rank, self.after.rank) {
+            (Some(before), Some(after)) if after < before + RANK_GAIN => Verdict::RankingNotBetter,
+            (Some(_), None) => Verdict::RankingNotBetter,
+            _ => Verdict::Accepted,
+        }
+    }
+
+    /// The rule for the level: less error.
+    #[must_use]
+    pub fn level_verdict(&self) -> Verdict {
+        if self.after.mean_error < LEVEL_GAIN * self.before.mean_error {
             Verdict::Accepted
+        } else {
+            Verdict::ErrorNotBetter
         }
     }
 
@@ -99,8 +111,21 @@ impl Validation {
     }
 }
 
-/// The fold of each run, and the number of distinct runs.
-fn folds(runs: &[&Observation]) -> (Vec<usize>, usize) {
+/// Which runs are held out together.
+struct Folds {
+    /// Number of each run's kind: runs alike in all that the cost model knows are of one.
+    kinds: Vec<usize>,
+    /// Kinds.
+    distinct: usize,
+}
+
+impl Folds {
+    fn of(&self, run: usize) -> usize {
+        self.kinds[run] % FOLDS
+    }
+}
+
+fn folds(runs: &[&Observation]) -> Folds {
     let mut distinct: Vec<&Observation> = Vec::new();
     let mut kinds = Vec::with_capacity(runs.len());
     for run in runs {
@@ -110,8 +135,24 @@ fn folds(runs: &[&Observation]) -> (Vec<usize>, usize) {
             distinct.push(run);
         }
     }
-    let folds = kinds.iter().map(|kind| kind % FOLDS).collect();
-    (folds, distinct.len())
+    Folds {
+        kinds,
+        distinct: distinct.len(),
+    }
+}
+
+/// Rank correlation of the means over runs of one kind: among those an order is chance.
+fn rank_of_kinds(folds: &Folds, predicted: &[f64], measured: &[f64]) -> Option<f64> {
+    let means = |values: &[f64]| -> Vec<f64> {
+        let mut sums = vec![(0.0, 0_u32); folds.distinct];
+        for (&kind, value) in folds.kinds.iter().zip(values) {
+            sums[kind].0 += value;
+            sums[kind].1 += 1;
+        }
+        let sums = sums.into_iter();
+        sums.map(|(sum, count)| sum / f64::from(count)).collect()
+    };
+    spearman(&means(predicted), &means(measured))
 }
 
 /// Figures that a fold's runs are predicted with.
@@ -120,23 +161,21 @@ struct Figures {
     framework: Framework,
 }
 
-/// For each run the figures of a fit to the other folds; `None` with fewer than two distinct runs.
+/// For each fold the figures of a fit to the others; `None` with fewer than two distinct runs.
 fn held_out(
     runs: &[&Observation],
     figures: &Figures,
     priors: &Priors,
     options: &FitOptions,
-) -> Option<(Vec<usize>, Vec<Figures>, usize)> {
-    let (folds, distinct) = folds(runs);
-    if distinct < 2 {
+) -> Option<(Folds, Vec<Figures>)> {
+    let folds = folds(runs);
+    if folds.distinct < 2 {
         return None;
     }
-    let fits = (0..FOLDS.min(distinct)).map(|fold| {
-        let others: Vec<&Observation> = runs
-            .iter()
-            .zip(&folds)
-            .filter(|(_, own)| **own != fold)
-            .map(|(run, _)| *run)
+    let fits = (0..FOLDS.min(folds.distinct)).map(|fold| {
+        let others: Vec<&Observation> = (0..runs.len())
+            .filter(|&run| folds.of(run) != fold)
+            .map(|run| runs[run])
             .collect();
         let (cluster, framework) = (&figures.cluster, &figures.framework);
         let fitted = fit(&others, cluster, framework, priors, options);
@@ -146,7 +185,7 @@ fn held_out(
         }
     });
     let fits = fits.collect();
-    Some((folds, fits, distinct))
+    Some((folds, fits))
 }
 
 /// Cross-validates the step times; `None` with fewer than two distinct timed runs.
@@ -164,7 +203,7 @@ pub fn times(
         cluster: cluster.clone(),
         framework: framework.clone(),
     };
-    let (folds, fits, distinct) = held_out(&runs, &shipped, &priors.only(Seen::InTime), options)?;
+    let (folds, fits) = held_out(&runs, &shipped, &priors.only(Seen::InTime), options)?;
     let scored = |figures: &dyn Fn(usize) -> usize, all: &[Figures]| {
         let mut errors = Vec::new();
         let mut utilisations = (Vec::new(), Vec::new());
@@ -181,15 +220,15 @@ pub fn times(
                 .1
                 .push(flops::utilisation(&job, measured).value());
         }
-        let rank = spearman(&utilisations.0, &utilisations.1);
+        let rank = rank_of_kinds(&folds, &utilisations.0, &utilisations.1);
         (score(&errors, rank), spread(&errors))
     };
     let (before, _) = scored(&|_| 0, &[shipped]);
-    let (after, spread) = scored(&|index| folds[index], &fits);
+    let (after, spread) = scored(&|run| folds.of(run), &fits);
     Some(Validation {
         measure: Measure::Error,
         runs: runs.len(),
-        distinct,
+        distinct: folds.distinct,
         before,
         after,
         spread,
@@ -210,7 +249,7 @@ pub fn memory(
     let known: Vec<&Observation> = known.filter(|run| run.status != Status::Other).collect();
     let peaks = known.iter().copied().filter(|run| run.peak.is_some());
     let peaks: Vec<&Observation> = peaks.collect();
-    let (runs, measure) = if folds(&peaks).1 >= 2 {
+    let (runs, measure) = if folds(&peaks).distinct >= 2 {
         (peaks, Measure::Error)
     } else {
         (known, Measure::Deviance)
@@ -220,7 +259,7 @@ pub fn memory(
         framework: framework.clone(),
     };
     let priors = priors.only(Seen::InMemory);
-    let (folds, fits, distinct) = held_out(&runs, &shipped, &priors, options)?;
+    let (folds, fits) = held_out(&runs, &shipped, &priors, options)?;
     let error = |run: &Observation, figures: &Figures| {
         let job = run.job(&figures.cluster, &figures.framework);
         let (measured, fullest) = run.predicted_peaks(&job);
@@ -230,13 +269,15 @@ pub fn memory(
             _ => censored(run.status, fullest, capacity, cluster.calibration.memory),
         }
     };
-    let pairs = runs.iter().zip(&folds);
-    let after: Vec<f64> = pairs.map(|(run, &fold)| error(run, &fits[fold])).collect();
+    let held_out = runs.iter().enumerate();
+    let after: Vec<f64> = held_out
+        .map(|(index, run)| error(run, &fits[folds.of(index)]))
+        .collect();
     let before: Vec<f64> = runs.iter().map(|run| error(run, &shipped)).collect();
     Some(Validation {
         measure,
         runs: runs.len(),
-        distinct,
+        distinct: folds.distinct,
         before: score(&before, None),
         after: score(&after, None),
         spread: spread(&after),
@@ -280,19 +321,30 @@ mod tests {
     }
 
     #[test]
-    fn speeds_must_gain_a_fifth_and_keep_the_ranking() {
-        let check = |before, after, expected| {
-            assert_eq!(validation(before, after).time_verdict(), expected);
+    fn speeds_must_gain_accuracy_and_ranking() {
+        let check = |before, after, level, expected| {
+            let level = validation(before, (level, before.1));
+            let verdict = validation(before, after).time_verdict(Some(&level));
+            assert_eq!(verdict, expected);
         };
-        check((0.10, Some(0.9)), (0.07, Some(0.9)), Verdict::Accepted);
-        check(
-            (0.10, Some(0.9)),
-            (0.085, Some(0.9)),
+        let (accepted, no_better, no_rank) = (
+            Verdict::Accepted,
             Verdict::ErrorNotBetter,
+            Verdict::RankingNotBetter,
         );
-        check((0.10, Some(0.9)), (0.01, Some(0.87)), Verdict::RankingWorse);
-        check((0.10, Some(0.9)), (0.01, Some(0.885)), Verdict::Accepted);
-        check((0.10, None), (0.01, None), Verdict::Accepted);
+        check((0.10, Some(0.9)), (0.07, Some(0.92)), 0.08, accepted);
+        check((0.10, Some(0.9)), (0.07, Some(0.92)), 0.07, no_better);
+        check((0.10, Some(0.9)), (0.10, Some(0.92)), 0.11, no_better);
+        check((0.10, Some(0.9)), (0.07, Some(0.905)), 0.08, no_rank);
+        check((0.10, Some(0.9)), (0.01, None), 0.08, no_rank);
+        check((0.10, None), (0.01, None), 0.08, accepted);
+    }
+
+    #[test]
+    fn the_level_must_gain_accuracy() {
+        let verdict = |after| validation((0.10, Some(0.9)), (after, Some(0.9))).level_verdict();
+        assert_eq!(verdict(0.09), Verdict::Accepted);
+        assert_eq!(verdict(0.096), Verdict::ErrorNotBetter);
     }
 
     #[test]

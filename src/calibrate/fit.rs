@@ -20,8 +20,10 @@ pub struct FitOptions {
     pub time_scale: f64,
     /// The same of a peak.
     pub memory_scale: f64,
-    /// Error of a run that one prior standard deviation outweighs.
-    pub prior_weight: f64,
+    /// Error of a step time that one prior standard deviation outweighs.
+    pub time_prior_weight: f64,
+    /// The same of a peak.
+    pub memory_prior_weight: f64,
     /// Whether to learn residuals after the fit.
     pub residuals: Residuals,
 }
@@ -29,8 +31,10 @@ pub struct FitOptions {
 /// What happens to what the fitted formulas still miss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Residuals {
-    /// Nothing.
+    /// Nothing, and what the cluster has learned before is dropped: it belongs to other figures.
     Ignored,
+    /// Nothing, and what the cluster has learned before stays.
+    Kept,
     /// A Gaussian process learns it.
     Learned,
 }
@@ -40,7 +44,8 @@ impl Default for FitOptions {
         Self {
             time_scale: 0.03,
             memory_scale: 0.05,
-            prior_weight: 0.02,
+            time_prior_weight: 0.03,
+            memory_prior_weight: 0.1,
             residuals: Residuals::Ignored,
         }
     }
@@ -123,7 +128,10 @@ pub fn fit(
 ) -> Fitted {
     let mut fitted = Fitted {
         cluster: Cluster {
-            discrepancy: None,
+            discrepancy: match options.residuals {
+                Residuals::Kept => cluster.discrepancy.clone(),
+                Residuals::Ignored | Residuals::Learned => None,
+            },
             ..cluster.clone()
         },
         framework: framework.clone(),
@@ -157,7 +165,8 @@ fn fit_times(
     let mut simulator = Simulator::new(timed, &fitted.cluster, &fitted.framework);
     let values = |simulator: &Simulator| simulator.times().map(Seconds::value).collect();
     let priors = simulator.visible(&priors.only(Seen::InTime).list, values);
-    let minimum = least_squares::minimise(priors.len(), options.prior_weight, |at, residuals| {
+    let weight = options.time_prior_weight;
+    let minimum = least_squares::minimise(priors.len(), weight, |at, residuals| {
         simulator.set(&priors, at);
         let runs = simulator.observations().iter().zip(simulator.times());
         residuals.extend(runs.filter_map(|(run, predicted)| {
@@ -165,7 +174,7 @@ fn fit_times(
             Some(soft(error, options.time_scale))
         }));
     });
-    fitted.take(&priors, &minimum, options);
+    fitted.take(&priors, &minimum, weight);
 }
 
 fn fit_memory(
@@ -188,15 +197,16 @@ fn fit_memory(
     let priors = simulator.visible(&priors.only(Seen::InMemory).list, values);
     let capacity = fitted.cluster.accelerator.usable_memory;
     let error = fitted.cluster.calibration.memory;
-    let minimum = least_squares::minimise(priors.len(), options.prior_weight, |at, residuals| {
+    let weight = options.memory_prior_weight;
+    let minimum = least_squares::minimise(priors.len(), weight, |at, residuals| {
         simulator.set(&priors, at);
         let runs = simulator.observations().iter().zip(simulator.peaks());
         residuals.extend(runs.map(|(run, (measured, fullest))| match run.peak {
             Some(peak) => soft((measured / peak).ln(), options.memory_scale),
-            None => censored(run.status, fullest, capacity, error) * options.prior_weight,
+            None => censored(run.status, fullest, capacity, error) * weight,
         }));
     });
-    fitted.take(&priors, &minimum, options);
+    fitted.take(&priors, &minimum, weight);
 }
 
 /// `sqrt(-2 ln p)`, `p` the probability that the run ended as it did: a residual in standard
@@ -212,8 +222,8 @@ pub(super) fn censored(status: Status, peak: Bytes, capacity: Bytes, error: Memo
 
 impl Fitted {
     /// Takes over the parameters at a minimum, and how well they are known there.
-    fn take(&mut self, priors: &[Prior], minimum: &Minimum, options: &FitOptions) {
-        let covariance = posterior(&minimum.jacobian, options.prior_weight);
+    fn take(&mut self, priors: &[Prior], minimum: &Minimum, weight: f64) {
+        let covariance = posterior(&minimum.jacobian, weight);
         for (index, (prior, &at)) in priors.iter().zip(&minimum.at).enumerate() {
             let value = prior.value(at);
             let (cluster, framework) = (&mut self.cluster, &mut self.framework);

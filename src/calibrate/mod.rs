@@ -2,7 +2,7 @@
 //!
 //! The shipped figures are log-normal priors, so that one run moves little and twenty decide
 //! ([`fit`]); [`cross_validation`] tells whether the result predicts better than what was shipped,
-//! and [`calibrate`] takes over what does. What the formulas still miss may be learned as a
+//! and better than a mere [`Level`], and [`calibrate`] takes over what does. What the formulas still miss may be learned as a
 //! [`discrepancy`].
 
 mod adoption;
@@ -10,6 +10,7 @@ pub mod cross_validation;
 pub mod discrepancy;
 mod fit;
 mod least_squares;
+mod level;
 mod observation;
 mod outliers;
 mod parameters;
@@ -19,9 +20,12 @@ mod rows;
 mod simulator;
 mod stated;
 
-pub use adoption::{Adoption, Calibrated, Evidence, calibrate, calibrate_from, memory_error};
+pub use adoption::{
+    Adoption, Calibrated, Evidence, Speeds, calibrate, calibrate_from, memory_error,
+};
 pub use cross_validation::{Measure, Score, Validation, Verdict};
 pub use fit::{Confusion, Estimate, FitOptions, Fitted, Residuals, fit};
+pub use level::Level;
 pub use observation::{Observation, PeakStage};
 pub use outliers::{Miss, Outlier};
 pub use parameters::{PARAMETERS, Parameter, Seen, Unit};

@@ -5,7 +5,6 @@ use crate::cost_model::discrepancy::{self, DIMENSIONS};
 use crate::cost_model::{self, CellCosts};
 use crate::framework::{Framework, LoggedPeak};
 use crate::job::Job;
-use crate::layout::Checkpointing;
 use crate::quantity::{Bytes, Seconds};
 use crate::runs::{self, Run, Shape, Skip, Stated, Status};
 
@@ -120,13 +119,7 @@ impl Observation {
     /// Where the run lies among others.
     #[must_use]
     pub fn features(&self) -> [f64; DIMENSIONS] {
-        let mut stages = self.shape.layout.stages.iter();
-        let checkpointing = if stages.all(|stage| stage.recomputed[0] == stage.layers) {
-            Checkpointing::Full
-        } else {
-            Checkpointing::None
-        };
-        discrepancy::features(&self.shape.job, &self.shape.layout.cell, checkpointing)
+        discrepancy::features_of(&self.shape.job, &self.shape.layout)
     }
 
     /// Whether two runs are alike in all that the cost model knows.

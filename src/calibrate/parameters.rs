@@ -133,6 +133,7 @@ parameters! {
         "efficiency.congestion": Number cluster.efficiency.congestion in (0.001, 1.2),
         "efficiency.collective_latency": Seconds cluster.efficiency.collective_latency in ANY,
         "efficiency.pipeline_hop_latency": Seconds cluster.efficiency.pipeline_hop_latency in ANY,
+        "efficiency.slowdown": Number cluster.efficiency.slowdown in (0.5, 2.0),
         "framework.speed.elementwise": Number framework.speed.elementwise in (0.0, 100.0),
         "framework.speed.rmsnorm_bytes": Number framework.speed.rmsnorm_bytes in (0.0, 1e4),
         "framework.speed.softmax_bytes_fused": Number framework.speed.softmax_bytes_fused in (0.0, 1e4),

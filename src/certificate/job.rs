@@ -77,6 +77,7 @@ fn cluster() -> Cluster {
             congestion: ABSENT,
             collective_latency: Seconds::new(ABSENT),
             pipeline_hop_latency: Seconds::new(ABSENT),
+            slowdown: ABSENT,
         },
         calibration: Calibration {
             kind: CalibrationKind::Measured,

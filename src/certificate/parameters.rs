@@ -248,6 +248,7 @@ parameters! {
         cluster.efficiency.collective_latency;
     "cluster.efficiency.pipeline_hop_latency_s" Duration =>
         cluster.efficiency.pipeline_hop_latency;
+    "cluster.efficiency.slowdown" Positive => cluster.efficiency.slowdown;
     "framework.memory.gradient_bytes" NotNegative => framework.memory.gradient_bytes;
     "framework.memory.logit_bytes" NotNegative => framework.memory.logit_bytes;
     "framework.memory.logit_bytes_gathered" NotNegative => framework.memory.logit_bytes_gathered;

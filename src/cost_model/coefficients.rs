@@ -176,6 +176,7 @@ impl CellCosts {
         if let Some(discrepancy) = &job.cluster.discrepancy {
             costs.correct(job, discrepancy);
         }
+        costs.slow_down(job.cluster.efficiency.slowdown);
         costs
     }
 
@@ -227,6 +228,18 @@ impl CellCosts {
         self.recompute = self.recompute.map(|extra| extra * kept);
         self.recompute[0] = full.max(Seconds::ZERO);
         self.layer = self.layer.scaled(kept);
+        self.scale_beside_layers(kept);
+    }
+
+    /// Multiplies every duration by `factor`.
+    fn slow_down(&mut self, factor: f64) {
+        self.recompute = self.recompute.map(|extra| extra * factor);
+        self.layer = self.layer.scaled(factor);
+        self.scale_beside_layers(factor);
+    }
+
+    /// Multiplies the durations of all but the layers by `factor`.
+    fn scale_beside_layers(&mut self, factor: f64) {
         for duration in [
             &mut self.head_extra.head,
             &mut self.transfer,
@@ -235,7 +248,7 @@ impl CellCosts {
             &mut self.optimizer,
             &mut self.step_overhead,
         ] {
-            *duration = *duration * kept;
+            *duration = *duration * factor;
         }
     }
 

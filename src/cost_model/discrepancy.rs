@@ -6,7 +6,9 @@
 
 use crate::cluster::Discrepancy;
 use crate::job::Job;
-use crate::layout::{AttentionKernel, Cell, Checkpointing, RmsNormKernel, SequenceParallel};
+use crate::layout::{
+    AttentionKernel, Cell, Checkpointing, Layout, RmsNormKernel, SequenceParallel,
+};
 
 /// Coordinates of a cell.
 pub const DIMENSIONS: usize = 11;
@@ -35,6 +37,18 @@ pub fn features(job: &Job, cell: &Cell, checkpointing: Checkpointing) -> [f64; D
         attention,
         0.3 * flag(cell.sequence_parallel == SequenceParallel::On),
     ]
+}
+
+/// Where a layout lies: as recomputed where every layer of every stage is.
+#[must_use]
+pub fn features_of(job: &Job, layout: &Layout) -> [f64; DIMENSIONS] {
+    let mut stages = layout.stages.iter();
+    let checkpointing = if stages.all(|stage| stage.recomputed[0] == stage.layers) {
+        Checkpointing::Full
+    } else {
+        Checkpointing::None
+    };
+    features(job, &layout.cell, checkpointing)
 }
 
 impl Discrepancy {

@@ -145,6 +145,7 @@ impl File {
             efficiency.pipeline_hop_latency,
             "us",
         );
+        self.number("slowdown", efficiency.slowdown);
     }
 
     fn calibration(&mut self, calibration: &Calibration) {

@@ -106,6 +106,10 @@ impl EfficiencySection {
         let ring_hop = duration(&self.ring_hop, "ring_hop", problems);
         let collective = duration(&self.collective_latency, "collective_latency", problems);
         let hop = duration(&self.pipeline_hop_latency, "pipeline_hop_latency", problems);
+        let slowdown = match &self.slowdown {
+            Field::Absent => Some(1.0),
+            field => between(field, "efficiency.slowdown", 0.1, 10.0, problems),
+        };
         Some(Efficiency {
             gemm: gemm?,
             flash_attention_1: flash_1?,
@@ -115,6 +119,7 @@ impl EfficiencySection {
             congestion: congestion?,
             collective_latency: collective?,
             pipeline_hop_latency: hop?,
+            slowdown: slowdown?,
         })
     }
 }

@@ -157,6 +157,8 @@ section! {
         collective_latency: Quantity<Seconds>,
         /// Latency of one transfer between pipeline stages.
         pipeline_hop_latency: Quantity<Seconds>,
+        /// Factor on every duration: what slows all work alike (1 unless measured).
+        slowdown: Number,
     }
 }
 

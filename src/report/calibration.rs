@@ -9,7 +9,7 @@ use super::style::{Meaning, Style, bare, render, wrap};
 use super::table::with_heading;
 use crate::calibrate::{
     self, Calibrated, Confusion, Estimate, Fact, Measure, Miss, Outlier, Parameter, Seen,
-    SkippedRow, Unit, Validation, Verdict,
+    SkippedRow, Speeds, Unit, Validation, Verdict,
 };
 
 /// Cluster and rows of a calibration, for the first line.
@@ -78,13 +78,21 @@ fn part(calibrated: &Calibrated, seen: Seen, style: &Style) -> Option<String> {
         Seen::InTime => ("Speeds", calibrated.time_verdict?, &calibrated.time),
         Seen::InMemory => ("Memory", calibrated.memory_verdict?, &calibrated.memory),
     };
-    let (meaning, text) = verdict_text(verdict);
+    let meaning = match verdict {
+        Verdict::Accepted => Meaning::Good,
+        Verdict::Untested | Verdict::ErrorNotBetter | Verdict::RankingNotBetter => Meaning::Warning,
+    };
+    let text = verdict_text(verdict, seen);
     let mut lines = vec![style.paint(meaning, &wrap(&format!("{name}: {text}"), 2))];
     lines.extend(
         validation
             .as_ref()
             .map(|validation| wrap(&errors(validation, seen), 2)),
     );
+    lines.extend(match seen {
+        Seen::InTime => level(calibrated),
+        Seen::InMemory => None,
+    });
     let estimates = calibrated.fitted.estimates.iter();
     let own: Vec<&Estimate> = estimates
         .filter(|estimate| estimate.prior.parameter.seen == seen)
@@ -94,23 +102,41 @@ fn part(calibrated: &Calibrated, seen: Seen, style: &Style) -> Option<String> {
     Some(lines.join("\n"))
 }
 
-fn verdict_text(verdict: Verdict) -> (Meaning, &'static str) {
-    match verdict {
-        Verdict::Accepted => (Meaning::Good, "the fit predicts unseen runs better"),
-        Verdict::Untested => (
-            Meaning::Warning,
-            "one run cannot be held out, so the fit is untested; the shipped figures stay \
-             (`--always` takes the fit)",
-        ),
-        Verdict::ErrorNotBetter => (
-            Meaning::Warning,
-            "the fit does not predict unseen runs enough better; the shipped figures stay",
-        ),
-        Verdict::RankingWorse => (
-            Meaning::Warning,
-            "the fit ranks unseen runs worse; the shipped figures stay",
-        ),
+fn verdict_text(verdict: Verdict, seen: Seen) -> &'static str {
+    match (verdict, seen) {
+        (Verdict::Accepted, Seen::InTime) => {
+            "the fit predicts unseen runs better, and ranks them better"
+        }
+        (Verdict::Accepted, Seen::InMemory) => "the fit predicts unseen runs better",
+        (Verdict::Untested, _) => {
+            "one run cannot be held out, so the fit is untested and not taken (`--always` takes it)"
+        }
+        (Verdict::ErrorNotBetter, _) => {
+            "the fit does not predict unseen runs better and is not taken"
+        }
+        (Verdict::RankingNotBetter, _) => {
+            "the fit does not rank unseen runs better by 0.01 or more and is not taken"
+        }
     }
+}
+
+/// What one factor on every duration does in place of the fit, where it was tried.
+fn level(calibrated: &Calibrated) -> Option<String> {
+    let level = calibrated.level.as_ref()?;
+    let decision = match calibrated.speeds {
+        Speeds::Level => "is adopted; it changes no ranking",
+        Speeds::Shipped | Speeds::Fitted => "is not adopted",
+    };
+    let error = match &level.validation {
+        Some(validation) => format!("mean error {}", percent(validation.after.mean_error)),
+        None => "untested".to_owned(),
+    };
+    let text = format!(
+        "in place of the fit, all durations times {} (`{}`): {error}; that {decision}",
+        three_digits(level.estimate.value),
+        level.estimate.prior.parameter.key,
+    );
+    Some(wrap(&text, 2))
 }
 
 fn errors(validation: &Validation, seen: Seen) -> String {

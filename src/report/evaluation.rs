@@ -63,18 +63,12 @@ pub fn evaluation(
         ),
         by_stage
     );
-    let calibration = &instance.job.cluster.calibration;
-    let sentence = trust::sentence(calibration, prediction.mfu);
     let mut blocks = vec![
         head.join("\n"),
         with_heading(style, &layout_table(layout, micro_batches)),
         memory,
         with_heading(style, &components::time(&prediction.time)),
-        format!(
-            "{}\n{}",
-            wrap(&format!("Trust: {sentence}."), 2),
-            trust::convention(&instance.job.workload)
-        ),
+        trust::notes(&instance.job, layout, prediction.mfu),
     ];
     blocks.extend(warnings(instance, style));
     let mut text = blocks.join("\n\n");

@@ -31,10 +31,12 @@ pub fn solution(instance: &Instance, outcome: &Outcome, style: &Style) -> String
     }
     notes.push(proof_note(outcome.proof(), outcome.plan().is_some()));
     if let Some(plan) = outcome.plan() {
-        let calibration = &instance.job.cluster.calibration;
-        let sentence = trust::sentence(calibration, plan.choice.prediction.mfu);
-        notes.push(wrap(&format!("Trust: {sentence}."), 2));
-        notes.push(trust::convention(&instance.job.workload));
+        let choice = &plan.choice;
+        notes.push(trust::notes(
+            &instance.job,
+            &choice.layout,
+            choice.prediction.mfu,
+        ));
     }
     blocks.push(notes.join("\n"));
     blocks.extend(warnings(instance, style));

@@ -5,10 +5,15 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use parlayout::calibrate::{self, Adoption, FitOptions, Observation, Priors, Residuals, Verdict};
+use parlayout::calibrate::{
+    self, Adoption, FitOptions, Observation, Priors, Residuals, Speeds, Verdict,
+};
 use parlayout::catalog::{self, Kind};
+use parlayout::cluster::CalibrationKind;
 use parlayout::cost_model::CellCosts;
-use parlayout::instance;
+use parlayout::instance::{self, Overrides};
+use parlayout::plan::Outcome;
+use parlayout::planner::{self, PlanOptions};
 use parlayout::runs::{self, Run, RunSetups, Status};
 
 use crate::support::project;
@@ -81,6 +86,7 @@ fn leave_one_sweep_out(options: &FitOptions) -> Option<(f64, f64)> {
 fn sweeps_are_predicted_from_the_others() {
     let options = FitOptions {
         time_scale: 0.015,
+        time_prior_weight: 0.02,
         ..FitOptions::default()
     };
     let Some(physics) = leave_one_sweep_out(&options) else {
@@ -225,15 +231,29 @@ fn figures_that_made_the_runs_are_found() {
     };
     let calibrated = check(&all, Adoption::Tested);
     // Made with 0.66 and 1.25; one step time is off by 60 %.
-    assert!((calibrated.cluster.efficiency.gemm / 0.66 - 1.0).abs() < 0.03);
+    let fitted = &calibrated.fitted;
+    assert!((fitted.cluster.efficiency.gemm / 0.66 - 1.0).abs() < 0.03);
     let factor = calibrated.framework.memory.activation_factor;
     assert!((factor / 1.25 - 1.0).abs() < 0.03);
+    // The shipped figures rank these runs nearly as well: their level is all that is taken.
+    assert_eq!(calibrated.speeds, Speeds::Level);
+    assert!(calibrated.cluster.efficiency.slowdown > 1.1);
+    let levelled = &calibrated.cluster;
+    let mut expected = machine.cluster.efficiency.clone();
+    expected.slowdown = levelled.efficiency.slowdown;
+    assert_eq!(levelled.efficiency, expected);
+    let always = check(&all, Adoption::Always);
+    assert_eq!(always.cluster.efficiency, fitted.cluster.efficiency);
     assert_eq!(calibrated.outliers.len(), 1);
     assert_eq!(calibrated.outliers[0].line, 8);
-    // One run moves figures, but nothing shows that they are better.
+    // One run moves figures, but nothing shows that they are better than a data sheet's level.
     let one = check(&all[..1], Adoption::Tested);
     assert_eq!(one.time_verdict, Some(Verdict::Untested));
-    assert_eq!(one.cluster.efficiency, machine.cluster.efficiency);
+    let mut levelled = machine.cluster.efficiency.clone();
+    levelled.slowdown = one.cluster.efficiency.slowdown;
+    assert_eq!(one.cluster.efficiency, levelled);
+    assert!((1.05..1.18).contains(&levelled.slowdown));
+    assert_eq!(one.cluster.calibration.kind, CalibrationKind::DataSheet);
     let taken = check(&all[..1], Adoption::Always);
     assert_ne!(taken.cluster.efficiency, machine.cluster.efficiency);
     // None leaves everything as it is.
@@ -307,4 +327,24 @@ fn what_every_run_states_is_taken_over() {
         keys,
         ["inter_node_bandwidth", "framework.memory.gradient_bytes"]
     );
+}
+
+#[test]
+fn the_level_of_speeds_changes_no_choice() {
+    let path = project("instances/hagemann-13b-2k-64gpu.toml");
+    let plain = instance::read(&path, &Overrides::none()).expect("it is valid");
+    let mut slower = plain.clone();
+    slower.job.cluster.efficiency.slowdown = 1.25;
+    let solve = |instance| {
+        let outcome = planner::plan(instance, &PlanOptions::default());
+        match outcome.expect("the planner answers") {
+            Outcome::Optimal(plan) => plan.choice,
+            other => panic!("{other:?}"),
+        }
+    };
+    let (fast, slow) = (solve(&plain), solve(&slower));
+    assert_eq!(fast.layout, slow.layout);
+    let (fast, slow) = (fast.prediction, slow.prediction);
+    assert!((slow.step_time / fast.step_time - 1.25).abs() < 1e-12);
+    assert!((fast.mfu.value() / slow.mfu.value() - 1.25).abs() < 1e-12);
 }

@@ -63,7 +63,10 @@ struct TransferDocument {
     draws: usize,
     /// Draws whose fitted speeds cross-validation accepts.
     accepted_draws: usize,
-    /// Accepted draws after which the others are ranked worse than before.
+    /// Other draws whose level of speeds is accepted: one factor on every duration, which changes no
+    /// ranking.
+    level_draws: usize,
+    /// Draws with accepted fitted speeds after which the others are ranked worse than before.
     rank_worse: usize,
     /// Before any run is seen.
     zero_shot: HeldOutDocument,
@@ -295,6 +298,7 @@ impl TransferDocument {
             timed: transfer.timed,
             draws: transfer.draws,
             accepted_draws: transfer.accepted_draws,
+            level_draws: transfer.level_draws,
             rank_worse: transfer.rank_worse,
             zero_shot: HeldOutDocument::new(&transfer.zero_shot),
             calibrated: HeldOutDocument::new(&transfer.calibrated),

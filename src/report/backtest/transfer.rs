@@ -89,13 +89,18 @@ fn acceptance(report: &TransferReport) -> Section {
         vec![
             name(report, transfer),
             transfer.timed.to_string(),
-            format!("{} of {}", transfer.accepted_draws, transfer.draws),
+            accepted(transfer),
             transfer.rank_worse.to_string(),
         ]
     });
     Section {
-        title: "Fitted speeds that cross-validation on the drawn runs accepts".to_owned(),
-        header: words(&["runs of", "timed runs", "accepted", "of those, rank worse"]),
+        title: "Speeds that cross-validation on the drawn runs accepts".to_owned(),
+        header: words(&[
+            "runs of",
+            "timed runs",
+            "fit / level accepted",
+            "fit, rank worse",
+        ]),
         words: 1,
         rows: rows.collect(),
         notes: vec![ACCEPTANCE_NOTE.to_owned()],
@@ -103,9 +108,15 @@ fn acceptance(report: &TransferReport) -> Section {
     }
 }
 
+fn accepted(transfer: &Transfer) -> String {
+    let (fit, level) = (transfer.accepted_draws, transfer.level_draws);
+    format!("{fit} / {level} of {}", transfer.draws)
+}
+
 /// What acceptance can and cannot do.
-const ACCEPTANCE_NOTE: &str = "Rank worse: accepted draws after which the runs that were not drawn \
-    are ranked worse than before. A handful of runs cannot rule that out.";
+const ACCEPTANCE_NOTE: &str = "Accepted: fitted figures, or else the level alone, one factor on \
+    every duration, which changes no ranking. Rank worse: draws with accepted figures after which the \
+    runs that were not drawn are ranked worse than before. A handful of runs cannot rule that out.";
 
 /// One row a setting with all figures: zero-shot / calibrated / if accepted.
 pub(super) fn wide_sections(report: &TransferReport) -> Vec<Section> {
@@ -120,14 +131,14 @@ pub(super) fn wide_sections(report: &TransferReport) -> Vec<Section> {
         .collect();
     let mut header = words(&["runs of", "timed runs"]);
     header.extend(used.iter().map(|metric| metric.title.to_owned()));
-    header.extend(words(&["accepted", "of those, rank worse"]));
+    header.extend(words(&["fit / level accepted", "fit, rank worse"]));
     let rows = report.transfers.iter().map(|transfer| {
         let mut row = vec![name(report, transfer), transfer.timed.to_string()];
         row.extend(used.iter().map(|metric| {
             let figures = metric.figures(transfer);
             figures.map_or_else(missing, |figures| figures.join(" / "))
         }));
-        row.push(format!("{} of {}", transfer.accepted_draws, transfer.draws));
+        row.push(accepted(transfer));
         row.push(transfer.rank_worse.to_string());
         row
     });

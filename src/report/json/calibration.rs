@@ -6,8 +6,8 @@ use serde::Serialize;
 use super::job::Trust;
 use super::{rounded, rounded_probability};
 use crate::calibrate::{
-    Calibrated, Confusion, Estimate, Fact, Measure, Miss, Outlier, Score, SkippedRow, Validation,
-    Verdict,
+    Calibrated, Confusion, Estimate, Fact, Level, Measure, Miss, Outlier, Score, SkippedRow,
+    Speeds, Validation, Verdict,
 };
 use crate::report::calibration::Subject;
 
@@ -34,6 +34,11 @@ pub(super) struct CalibrationDocument {
     out_of_memory: usize,
     /// Speeds; null where no run tells of them.
     speeds: Option<PartDocument>,
+    /// One factor on every duration in place of fitted speeds; null where no run tells of it.
+    level: Option<LevelDocument>,
+    /// Which speeds were adopted: `shipped`, `level` or `fitted`.
+    #[schemars(extend("enum" = ["shipped", "level", "fitted"]))]
+    adopted_speeds: &'static str,
     /// Memory; null where no run tells of it.
     memory: Option<PartDocument>,
     /// Every figure that the runs can see, fitted whether it was adopted or not.
@@ -55,9 +60,10 @@ pub(super) struct CalibrationDocument {
 /// Whether one part of the fit was adopted.
 #[derive(Debug, Serialize, JsonSchema)]
 struct PartDocument {
-    /// `accepted`; `untested`: fewer than two distinct runs; `error_not_better`, `ranking_worse`:
+    /// `accepted`; `untested`: fewer than two distinct runs; `error_not_better`,
+    /// `ranking_not_better`:
     /// on held-out runs.
-    #[schemars(extend("enum" = ["accepted", "untested", "error_not_better", "ranking_worse"]))]
+    #[schemars(extend("enum" = ["accepted", "untested", "error_not_better", "ranking_not_better"]))]
     verdict: &'static str,
     /// What is scored: `error`, `|ln(predicted / measured)|`, or `deviance`, `sqrt(-2 ln p)` of
     /// what fitted and what did not.
@@ -70,6 +76,17 @@ struct PartDocument {
     shipped: Option<ScoreDocument>,
     /// By fits that had not seen the run.
     fitted: Option<ScoreDocument>,
+}
+
+/// One factor on every duration, `efficiency.slowdown`, which changes no ranking.
+#[derive(Debug, Serialize, JsonSchema)]
+struct LevelDocument {
+    /// The factor that was shipped.
+    shipped: f64,
+    /// The fitted factor.
+    fitted: f64,
+    /// How well factors fitted to other runs predict a run; null with fewer than two distinct runs.
+    held_out: Option<ScoreDocument>,
 }
 
 /// How well held-out runs are predicted.
@@ -157,6 +174,12 @@ impl CalibrationDocument {
             peaks: calibrated.evidence.peaks,
             out_of_memory: calibrated.evidence.out_of_memory,
             speeds: part(calibrated.time_verdict, calibrated.time.as_ref()),
+            level: calibrated.level.as_ref().map(LevelDocument::new),
+            adopted_speeds: match calibrated.speeds {
+                Speeds::Shipped => "shipped",
+                Speeds::Level => "level",
+                Speeds::Fitted => "fitted",
+            },
             memory: part(calibrated.memory_verdict, calibrated.memory.as_ref()),
             figures: fitted.estimates.iter().map(FigureDocument::new).collect(),
             facts: calibrated.facts.iter().map(FactDocument::new).collect(),
@@ -183,7 +206,7 @@ fn part(verdict: Option<Verdict>, validation: Option<&Validation>) -> Option<Par
             Verdict::Accepted => "accepted",
             Verdict::Untested => "untested",
             Verdict::ErrorNotBetter => "error_not_better",
-            Verdict::RankingWorse => "ranking_worse",
+            Verdict::RankingNotBetter => "ranking_not_better",
         },
         measure: validation.map(|validation| match validation.measure {
             Measure::Error => "error",
@@ -194,6 +217,17 @@ fn part(verdict: Option<Verdict>, validation: Option<&Validation>) -> Option<Par
         shipped: validation.map(|validation| ScoreDocument::new(&validation.before)),
         fitted: validation.map(|validation| ScoreDocument::new(&validation.after)),
     })
+}
+
+impl LevelDocument {
+    fn new(level: &Level) -> Self {
+        let validation = level.validation.as_ref();
+        Self {
+            shipped: rounded(level.estimate.prior.median),
+            fitted: rounded(level.estimate.value),
+            held_out: validation.map(|validation| ScoreDocument::new(&validation.after)),
+        }
+    }
 }
 
 impl ScoreDocument {
