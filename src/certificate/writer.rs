@@ -9,11 +9,11 @@ use crate::job::Job;
 use crate::layout::Layout;
 use crate::plan::{Evaluated, Formulation, Outcome};
 use crate::planner::cost_table::CostTable;
-use crate::verify::budget::Budget;
+use crate::verify::budget::{Budget, TooLarge};
 use crate::verify::canonical::{is_stated, simplest};
 use crate::verify::runs;
-use crate::verify::slack::simpler;
-use crate::verify::statement::{Claim, Statement};
+use crate::verify::slack;
+use crate::verify::statement::{Claim, Settlement, Statement};
 use crate::verify::winner::is_first;
 
 use super::document::{
@@ -45,6 +45,12 @@ hint: pin some axes or list fewer values in `[search]`"
     Disagreement,
 }
 
+impl From<TooLarge> for CertifyError {
+    fn from(_: TooLarge) -> Self {
+        Self::TooLarge
+    }
+}
+
 /// The certificate of an answer of [`crate::planner::plan`] to this instance.
 ///
 /// # Errors
@@ -60,7 +66,7 @@ pub fn certify(instance: &Instance, outcome: &Outcome) -> Result<Certificate, Ce
     };
     instance.space.constraints = constraint::sorted(&instance.space.constraints);
     let mut complete = matches!(outcome, Outcome::Optimal(_) | Outcome::Infeasible(_));
-    loop {
+    for _ in 0..MOST_ATTEMPTS {
         match attempt(&instance, outcome, complete)? {
             // Found when a limit came: as good as the best, but not the one that the tie rule prefers.
             Attempt::Tied => complete = false,
@@ -68,7 +74,11 @@ pub fn certify(instance: &Instance, outcome: &Outcome) -> Result<Certificate, Ce
             Attempt::Simpler(simpler) => instance = *simpler,
         }
     }
+    Err(CertifyError::Figures)
 }
+
+/// Each attempt but the last makes something simpler.
+const MOST_ATTEMPTS: usize = 1000;
 
 /// A certificate, or what stands in its way: a simpler instance with which it proves as much.
 enum Attempt {
@@ -83,84 +93,126 @@ fn attempt(
     outcome: &Outcome,
     complete: bool,
 ) -> Result<Attempt, CertifyError> {
-    let formulation = outcome.proof().formulation;
-    let choice = outcome.plan().map(|plan| &plan.choice);
     let budget = Budget::new();
-    let too_large = |_| CertifyError::TooLarge;
     let claim = Claim {
         instance,
-        formulation,
+        formulation: outcome.proof().formulation,
         complete,
-        winner: choice.map(|choice| &choice.layout),
+        winner: outcome.plan().map(|plan| &plan.choice.layout),
     };
-    let planner = || {
-        let table = CostTable::new(instance);
-        let objective = choice.and_then(|choice| settle::objective(&table, &choice.layout));
+    let (answer, checker) = rayon::join(
+        || Answer::new(claim, outcome),
+        || Statement::unsettled(claim, &budget),
+    );
+    let (answer, mut statement) = (answer?, checker?);
+    if !statement.settle_as(&answer.settled) {
+        return Err(CertifyError::Disagreement);
+    }
+    if answer.status == "optimal" && !is_first(&statement, &budget)? {
+        return Ok(Attempt::Tied);
+    }
+    statement.claim.complete = complete || answer.status == "infeasible";
+    if let Some(simpler) = simpler_instance(&statement, &budget)? {
+        return Ok(Attempt::Simpler(Box::new(simpler)));
+    }
+    let job = simplest(&statement, &budget)?.ok_or(CertifyError::Figures)?;
+    // Rows may be simpler for the simpler job.
+    if job != instance.job && !instance.space.constraints.is_empty() {
+        let mut simpler = instance.clone();
+        simpler.job = job;
+        return Ok(Attempt::Simpler(Box::new(simpler)));
+    }
+    let certificate = answer.certificate(&job)?;
+    Ok(Attempt::Written(Box::new(certificate)))
+}
+
+/// What the planner and its programs say.
+struct Answer<'a> {
+    table: CostTable<'a>,
+    formulation: Formulation,
+    status: &'static str,
+    choice: Option<&'a Evaluated>,
+    objective: Option<i64>,
+    settled: Vec<Settled>,
+}
+
+impl<'a> Answer<'a> {
+    fn new(claim: Claim<'a>, outcome: &'a Outcome) -> Result<Self, CertifyError> {
+        let table = CostTable::new(claim.instance);
+        let (formulation, complete) = (claim.formulation, claim.complete);
+        let objective = claim
+            .winner
+            .and_then(|layout| settle::objective(&table, layout));
         let goal = Goal {
             objective,
             complete,
         };
-        settled(&table, formulation, goal).map(|settled| (table, objective, settled))
-    };
-    let (planner, checker) = rayon::join(planner, || Statement::unsettled(claim, &budget));
-    let ((table, objective, settled), mut statement) = (planner?, checker.map_err(too_large)?);
-    if !statement.settle_as(&settled) {
-        return Err(CertifyError::Disagreement);
+        let settled = settled(&table, formulation, goal)?;
+        let is_open = |settled: &Settled| matches!(settled.1, Settlement::Open(_));
+        let status = match outcome {
+            // What a stopped search has not settled, these bounds may.
+            Outcome::Unknown(_) if !settled.iter().any(is_open) => "infeasible",
+            Outcome::Optimal(_) if !complete => "feasible",
+            _ => outcome.status(),
+        };
+        Ok(Self {
+            table,
+            formulation,
+            status,
+            choice: outcome.plan().map(|plan| &plan.choice),
+            objective,
+            settled,
+        })
     }
-    let combinations = combinations(instance, formulation, &settled)?;
-    // What a stopped search has not settled, these bounds may.
-    let status = match outcome {
-        Outcome::Unknown(_) if combinations.open.is_empty() => "infeasible",
-        Outcome::Optimal(_) if !complete => "feasible",
-        _ => outcome.status(),
-    };
-    if status == "optimal" && !is_first(&statement, &budget).map_err(too_large)? {
-        return Ok(Attempt::Tied);
+
+    fn certificate(&self, job: &Job) -> Result<Certificate, CertifyError> {
+        let (table, formulation) = (&self.table, self.formulation);
+        let instance = table.instance;
+        let (costs, quantum) = stated_costs(table, formulation);
+        let combinations = combinations(instance, formulation, &self.settled)?;
+        let bound = match self.status {
+            "optimal" => self.objective,
+            "infeasible" => None,
+            _ => {
+                let open = combinations.open.iter().map(|entry| entry.1);
+                self.objective.into_iter().chain(open).min()
+            }
+        };
+        let winner = self.choice.zip(self.objective);
+        Ok(Certificate {
+            schema: SCHEMA.to_owned(),
+            formulation: formulation.as_str().to_owned(),
+            status: self.status.to_owned(),
+            job: job::write(job, &left_out(job)),
+            max_oom_risk: instance.max_oom_risk,
+            space: ORDER.map(|axis| axis_values(instance, axis)).to_vec(),
+            forbidden: rules::forbidden(instance),
+            constraints: constraint_rows(table, formulation, &costs),
+            // The objective counts in steps of the schedule's bubble multiplier.
+            quantum_s: quantum.step_time(FILL_STEPS as i64).value(),
+            capacity_kib: table.capacity,
+            costs,
+            rules: rules::tables(instance),
+            combinations,
+            bound,
+            winner: winner
+                .map(|(choice, objective)| winner_of(table, formulation, choice, objective)),
+        })
     }
-    statement.claim.complete = complete || status == "infeasible";
-    if let Some(rows) = simpler(&statement, &budget).map_err(too_large)? {
-        let mut simpler = instance.clone();
+}
+
+/// The instance with simpler rows, or with runs where they have to be stated, if it is not so already.
+fn simpler_instance(statement: &Statement, budget: &Budget) -> Result<Option<Instance>, TooLarge> {
+    let mut simpler = statement.claim.instance.clone();
+    if let Some(rows) = slack::simpler(statement, budget)? {
         simpler.space.constraints = constraint::sorted(&rows);
-        return Ok(Attempt::Simpler(Box::new(simpler)));
+        return Ok(Some(simpler));
     }
-    if let Some(learned) = runs::simpler(&statement) {
-        let mut simpler = instance.clone();
+    let learned = runs::simpler(statement);
+    Ok(learned.map(|learned| {
         simpler.job.cluster.discrepancy = Some(learned);
-        return Ok(Attempt::Simpler(Box::new(simpler)));
-    }
-    let stated = simplest(&statement, &budget)
-        .map_err(too_large)?
-        .ok_or(CertifyError::Figures)?;
-    let (costs, quantum) = stated_costs(&table, formulation);
-    let bound = match status {
-        "optimal" => objective,
-        "infeasible" => None,
-        _ => {
-            let open = combinations.open.iter().map(|entry| entry.1);
-            objective.into_iter().chain(open).min()
-        }
-    };
-    let winner = choice
-        .zip(objective)
-        .map(|(choice, objective)| winner(&table, formulation, choice, objective));
-    Ok(Attempt::Written(Box::new(Certificate {
-        schema: SCHEMA.to_owned(),
-        formulation: formulation.as_str().to_owned(),
-        status: status.to_owned(),
-        job: job::write(&stated, &left_out(&stated)),
-        max_oom_risk: instance.max_oom_risk,
-        space: ORDER.map(|axis| axis_values(instance, axis)).to_vec(),
-        forbidden: rules::forbidden(instance),
-        constraints: constraint_rows(&table, formulation, &costs),
-        // The objective counts in steps of the schedule's bubble multiplier.
-        quantum_s: quantum.step_time(FILL_STEPS as i64).value(),
-        capacity_kib: table.capacity,
-        costs,
-        rules: rules::tables(instance),
-        combinations,
-        bound,
-        winner,
-    })))
+        simpler
+    }))
 }
 
 /// For each figure whether it is left out.
@@ -242,7 +294,7 @@ pub(super) fn position(instance: &Instance, candidate: &Candidate) -> u64 {
     })
 }
 
-fn winner(
+fn winner_of(
     table: &CostTable,
     formulation: Formulation,
     choice: &Evaluated,

@@ -398,7 +398,13 @@ pub(super) fn changes_rules(
         let winner = claim
             .winner
             .filter(|_| statement.winner_index == Some(index));
+        let ranges = || {
+            let before = statement.problem(index);
+            let mut rows = problem.rows.iter();
+            rows.any(|row| problem.range(row) != before.range(row))
+        };
         Ok(winner.is_some_and(|winner| !permitted(&problem, winner))
+            || example_of(statement, index).is_some() && ranges()
             || statement.settle(&problem, open, budget)? != statement.settlements[index])
     };
     for indices in portions(&from_the_best(statement)) {

@@ -58,7 +58,7 @@ pub(super) fn times_of(instance: &Instance, job: &Job, examples: &[Example]) -> 
 }
 
 /// For each value of each axis the first combination that breaks no rule and has it; if there is none, the
-/// first of all that has it. By position, without costs.
+/// first of all that has it. By position.
 pub(super) fn examples(instance: &Instance, open: &[Open]) -> Vec<Example> {
     let mut seen: [Vec<u32>; Axis::COUNT] = Default::default();
     let mut is_first = |candidate: &Candidate| {
@@ -97,6 +97,9 @@ pub(super) fn examples(instance: &Instance, open: &[Open]) -> Vec<Example> {
         }
     }
     found.sort_by_key(|example| example.position);
+    for example in &mut found {
+        example.costs = example.costs(&instance.job);
+    }
     found
 }
 

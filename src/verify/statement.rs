@@ -155,41 +155,27 @@ impl<'a> Statement<'a> {
         budget: &Budget,
     ) -> Result<Self, TooLarge> {
         let instance = claim.instance;
-        let learned = instance.job.cluster.discrepancy.as_ref();
-        let points = learned.map_or(1, |learned| 20 * learned.points.len() as u64);
-        budget.spend(points.saturating_mul(open.len() as u64))?;
-        let stages = open
-            .iter()
-            .map(|open| u64::from(open.cell.pipeline_parallel));
-        if stages.sum::<u64>() > MOST_STAGES {
-            return Err(TooLarge);
-        }
+        spend_on_costs(instance, &open, budget)?;
         let costs: Vec<CellCosts> = open
             .par_iter()
             .map(|open| CellCosts::new(&instance.job, &open.cell))
             .collect();
-        let times: Vec<Times> = costs
-            .iter()
-            .map(|costs| Times::new(instance, costs))
-            .collect();
-        let mut examples = examples(instance, &open);
-        let quantum = match times.is_empty() {
-            true => quantum(&times_of(instance, &instance.job, &examples)),
-            false => quantum(&times),
+        let times = costs.iter().map(|costs| Times::new(instance, costs));
+        let times: Vec<Times> = times.collect();
+        let examples = examples(instance, &open);
+        let quantum = if times.is_empty() {
+            quantum(&times_of(instance, &instance.job, &examples))
+        } else {
+            quantum(&times)
         };
-        for example in &mut examples {
-            example.costs = example.costs(&instance.job);
-        }
-        let capacity = quantise::capacity(instance);
-        let units: Vec<CellUnits> = costs
-            .par_iter()
-            .map(|costs| CellUnits::new(costs, quantum))
-            .collect();
-        let layers = instance.job.transformer.layers;
-        if !units
-            .iter()
-            .all(|units| within_limits(units, layers, capacity))
-        {
+        let units = costs.par_iter().map(|costs| CellUnits::new(costs, quantum));
+        let units: Vec<CellUnits> = units.collect();
+        let (layers, capacity) = (
+            instance.job.transformer.layers,
+            quantise::capacity(instance),
+        );
+        let sound = |units: &CellUnits| within_limits(units, layers, capacity);
+        if !units.iter().all(sound) {
             return Err(TooLarge);
         }
         let mut statement = Self {
@@ -309,6 +295,20 @@ impl<'a> Statement<'a> {
             }
         }
     }
+}
+
+/// The work of computing all costs.
+fn spend_on_costs(instance: &Instance, open: &[Open], budget: &Budget) -> Result<(), TooLarge> {
+    let learned = instance.job.cluster.discrepancy.as_ref();
+    let points = learned.map_or(1, |learned| 20 * learned.points.len() as u64);
+    budget.spend(points.saturating_mul(open.len() as u64))?;
+    let stages = open
+        .iter()
+        .map(|open| u64::from(open.cell.pipeline_parallel));
+    if stages.sum::<u64>() > MOST_STAGES {
+        return Err(TooLarge);
+    }
+    Ok(())
 }
 
 /// Whether every layer of every stage does what the one flag says.
