@@ -223,7 +223,7 @@ proptest! {
     }
 }
 
-fn shipped(file: &str, rows: &[&str]) -> Instance {
+pub(crate) fn shipped(file: &str, rows: &[&str]) -> Instance {
     let path = project("instances").join(file);
     let mut text = std::fs::read_to_string(&path).expect("shipped");
     for row in rows {
