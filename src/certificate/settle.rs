@@ -1,10 +1,8 @@
 //! How the planner's combinations are settled, by the figures of the programs.
 
-use formulations::solve::SolverOptions;
 use formulations::staged::bounds::{balance_bound, bottleneck_bound};
 use formulations::staged::{
-    Cell, Data, Partition, RecomputeRule, Shortage, StagedError, cell_optimum, recompute, shortage,
-    solve,
+    Cell, Partition, RecomputeRule, Shortage, cell_optimum, recompute, shortage,
 };
 
 use rayon::prelude::*;
@@ -44,64 +42,54 @@ pub(super) fn staged(
     table: &CostTable,
     goal: Goal,
     position: impl Fn(&Candidate) -> u64 + Sync,
-) -> Result<Vec<Settled>, StagedError> {
+) -> Vec<Settled> {
     let choices = staged_cells::choices(table);
     let settled = choices.par_iter().map(|choice| {
         let position = position(&table.entries[choice.rank].candidate);
-        Ok((position, settle(table, choice, goal)?))
+        (position, settle(table, choice, goal))
     });
     settled.collect()
 }
 
-fn settle(table: &CostTable, choice: &Choice, goal: Goal) -> Result<Settlement, StagedError> {
+fn settle(table: &CostTable, choice: &Choice, goal: Goal) -> Settlement {
     let layers = i64::from(table.instance.job.transformer.layers);
     let lightest = staged_cells::lightest_variants(table, choice);
     let fits = |cell: &Cell| bottleneck_bound(cell, layers).is_some();
     if !lightest.iter().any(|variant| fits(&variant.cell)) {
         let cells = lightest.iter().map(|variant| &variant.cell);
         let (peak, stage) = least_peak(cells, layers);
-        return Ok(Settlement::Infeasible(stage, peak - table.capacity));
+        return Settlement::Infeasible(stage, peak - table.capacity);
     }
     if let Some((row, missed)) = rows::missed_by_all(table, choice, &lightest) {
-        return Ok(Settlement::Excluded(row, missed));
+        return Settlement::Excluded(row, missed);
     }
     let relaxed = staged_cells::relaxed(table, choice);
     let bound = balance_bound(&relaxed.cell, layers);
     let may_win = |bound: i64| goal.objective.is_none_or(|objective| bound <= objective);
     if !may_win(bound) {
-        return Ok(Settlement::Balance(bound));
+        return Settlement::Balance(bound);
     }
     let bound = bottleneck::bound(&relaxed.cell, layers);
-    Ok(if !may_win(bound) {
+    if !may_win(bound) {
         Settlement::Bottleneck(bound)
     } else if !goal.complete {
         Settlement::Open(bound)
-    } else if let Some(objective) = optimum(table, choice)? {
-        Settlement::Solved(objective)
-    } else {
+    } else if constraints::concern_layers(table.instance) {
+        // Rows over layers are left to the checker's dynamic program: the solver takes long for each.
         Settlement::Blocked(bound)
-    })
+    } else {
+        optimum(table, choice).map_or(Settlement::Blocked(bound), Settlement::Solved)
+    }
 }
 
-/// The objective of the best layout of a choice, by dynamic programming, or by the program where rows are
-/// over layers.
-fn optimum(table: &CostTable, choice: &Choice) -> Result<Option<i64>, StagedError> {
+/// The objective of the best layout of a choice.
+fn optimum(table: &CostTable, choice: &Choice) -> Option<i64> {
     let layers = i64::from(table.instance.job.transformer.layers);
     let variants = staged_cells::variants(table, choice);
-    if !constraints::concern_layers(table.instance) {
-        let optima = variants
-            .iter()
-            .filter_map(|variant| cell_optimum(&variant.cell, 0, layers));
-        return Ok(optima.map(|plan| plan.objective).min());
-    }
-    let combinations = vec![choice.cell; variants.len()];
-    let data = Data {
-        layers,
-        side_rows: constraints::side_rows(table.instance, &combinations),
-        cells: variants.into_iter().map(|variant| variant.cell).collect(),
-    };
-    let report = solve(&data, &SolverOptions::default())?;
-    Ok(report.outcome.solution().map(|plan| plan.objective))
+    let optima = variants
+        .iter()
+        .filter_map(|variant| cell_optimum(&variant.cell, 0, layers));
+    optima.map(|plan| plan.objective).min()
 }
 
 /// The least memory of the fullest stage over all cells and distributions, and the first stage that can

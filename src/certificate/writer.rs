@@ -1,7 +1,5 @@
 //! From an answer of the planner to its certificate.
 
-use formulations::staged::StagedError;
-
 use crate::axis::{Assignment, Axis, Candidate};
 use crate::cost_model::pipeline::FILL_STEPS;
 use crate::instance::Instance;
@@ -37,9 +35,6 @@ hint: pin some axes or list fewer values in `[search]`"
     /// A figure is beyond what certificates state.
     #[error("a figure of the job is too large or too small for a certificate")]
     Figures,
-    /// The solver failed on one combination.
-    #[error("a combination cannot be settled")]
-    Solver(#[from] StagedError),
     /// The checker finds that other combinations break no rule.
     #[error("the checker disagrees with the planner on the rules; please report this instance")]
     Disagreement,
@@ -104,9 +99,13 @@ fn attempt(
         || Answer::new(claim, outcome),
         || Statement::unsettled(claim, &budget),
     );
-    let (answer, mut statement) = (answer?, checker?);
+    let (mut answer, mut statement) = (answer, checker?);
     if !statement.settle_as(&answer.settled) {
         return Err(CertifyError::Disagreement);
+    }
+    statement.settle_blocked(&budget)?;
+    for (settled, settlement) in answer.settled.iter_mut().zip(&statement.settlements) {
+        settled.1 = *settlement;
     }
     if answer.status == "optimal" && !is_first(&statement, &budget)? {
         return Ok(Attempt::Tied);
@@ -137,7 +136,7 @@ struct Answer<'a> {
 }
 
 impl<'a> Answer<'a> {
-    fn new(claim: Claim<'a>, outcome: &'a Outcome) -> Result<Self, CertifyError> {
+    fn new(claim: Claim<'a>, outcome: &'a Outcome) -> Self {
         let table = CostTable::new(claim.instance);
         let (formulation, complete) = (claim.formulation, claim.complete);
         let objective = claim
@@ -147,7 +146,7 @@ impl<'a> Answer<'a> {
             objective,
             complete,
         };
-        let settled = settled(&table, formulation, goal)?;
+        let settled = settled(&table, formulation, goal);
         let is_open = |settled: &Settled| matches!(settled.1, Settlement::Open(_));
         let status = match outcome {
             // What a stopped search has not settled, these bounds may.
@@ -155,14 +154,14 @@ impl<'a> Answer<'a> {
             Outcome::Optimal(_) if !complete => "feasible",
             _ => outcome.status(),
         };
-        Ok(Self {
+        Self {
             table,
             formulation,
             status,
             choice: outcome.plan().map(|plan| &plan.choice),
             objective,
             settled,
-        })
+        }
     }
 
     fn certificate(&self, job: &Job) -> Result<Certificate, CertifyError> {
@@ -248,16 +247,12 @@ fn axis_values(instance: &Instance, axis: Axis) -> AxisValues {
 }
 
 /// How the planner's combinations are settled.
-fn settled(
-    table: &CostTable,
-    formulation: Formulation,
-    goal: Goal,
-) -> Result<Vec<Settled>, CertifyError> {
+fn settled(table: &CostTable, formulation: Formulation, goal: Goal) -> Vec<Settled> {
     let position = |candidate: &Candidate| position(table.instance, candidate);
-    Ok(match formulation {
-        Formulation::Staged => settle::staged(table, goal, position)?,
+    match formulation {
+        Formulation::Staged => settle::staged(table, goal, position),
         Formulation::LayoutChoice => settle::layout_choice(table, goal, position),
-    })
+    }
 }
 
 /// The same as a document says it.

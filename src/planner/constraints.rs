@@ -86,8 +86,7 @@ pub(super) fn choice_rows(instance: &Instance, chosen: &[Candidate]) -> Vec<Row>
 }
 
 /// The rows over layers of the program `staged`, whose cells stand for these combinations.
-#[must_use]
-pub fn side_rows(instance: &Instance, cells: &[Cell]) -> Vec<SideRow> {
+pub(super) fn side_rows(instance: &Instance, cells: &[Cell]) -> Vec<SideRow> {
     let batch = instance.job.workload.global_batch;
     let rows = over_layers(instance).map(|row| {
         let mut layers: Vec<StageTerm> = Vec::new();

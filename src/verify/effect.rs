@@ -50,7 +50,7 @@ impl Probe {
     /// Whether the job is already so.
     fn changes_nothing(self, job: &Job) -> bool {
         match self {
-            Self::Figure(index, value) => (PARAMETERS[index].get)(job) == value,
+            Self::Figure(index, value) => (PARAMETERS[index].get)(job).total_cmp(&value).is_eq(),
             Self::Name(index, name) => (NAMED[index].get)(job) == name,
             Self::Run(_) | Self::Runs => false,
         }

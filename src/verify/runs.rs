@@ -25,11 +25,16 @@ fn fixed(statement: &Statement) -> Vec<(usize, f64)> {
     let mut same = [true; DIMENSIONS];
     for place in all {
         for (same, (a, b)) in same.iter_mut().zip(first.iter().zip(place)) {
-            *same = *same && *a == b;
+            *same = *same && is_same(*a, b);
         }
     }
     let fixed = first.into_iter().enumerate();
     fixed.filter(|&(index, _)| same[index]).collect()
+}
+
+/// Whether two coordinates are the same number, to the last digit.
+fn is_same(a: f64, b: f64) -> bool {
+    a.total_cmp(&b).is_eq()
 }
 
 /// Where a run has to be stated.
@@ -38,7 +43,7 @@ fn place(point: &[f64; DIMENSIONS], fixed: &[(usize, f64)]) -> [f64; DIMENSIONS]
     let Some((&(first, at), others)) = fixed.split_first() else {
         return place;
     };
-    let is_there = |&(index, at): &(usize, f64)| point[index] == at;
+    let is_there = |&(index, at): &(usize, f64)| is_same(point[index], at);
     if point[first] >= at && others.iter().all(is_there) {
         return place;
     }
@@ -70,7 +75,10 @@ pub(super) fn faults(statement: &Statement) -> Vec<String> {
     let fixed = fixed(statement);
     let points = stated.points.iter().enumerate();
     points
-        .filter(|(_, point)| place(point, &fixed) != **point)
+        .filter(|(_, point)| {
+            let place = place(point, &fixed);
+            !place.iter().zip(point.iter()).all(|(a, b)| is_same(*a, *b))
+        })
         .map(|(index, _)| format!("job.{DISCREPANCY}.points[{index}]"))
         .collect()
 }

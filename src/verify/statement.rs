@@ -87,7 +87,7 @@ pub(crate) struct Statement<'a> {
     /// Combinations whose costs are stated, by position.
     pub(super) examples: Vec<Example>,
     /// How each combination is settled.
-    pub(super) settlements: Vec<Settlement>,
+    pub(crate) settlements: Vec<Settlement>,
 }
 
 /// Times of a combination, in seconds.
@@ -135,6 +135,17 @@ impl<'a> Statement<'a> {
         let positions = self.open.iter().map(|open| open.position);
         self.settlements = settled.iter().map(|settled| settled.1).collect();
         positions.eq(settled.iter().map(|settled| settled.0))
+    }
+
+    /// Settles the combinations anew that are taken to be blocked.
+    pub(crate) fn settle_blocked(&mut self, budget: &Budget) -> Result<(), TooLarge> {
+        for index in 0..self.open.len() {
+            if let Settlement::Blocked(_) = self.settlements[index] {
+                let settled = self.settle(&self.problem(index), &self.open[index], budget)?;
+                self.settlements[index] = settled;
+            }
+        }
+        Ok(())
     }
 
     /// The same settlements of a claim whose job has the same combinations.
