@@ -243,9 +243,11 @@ impl Draw {
         self.calibrations += other.calibrations;
     }
 
-    /// Whether accepted figures rank the runs worse than before.
+    /// Whether accepted figures rank the runs worse than before. Levels differ between the settings
+    /// of a source.
     fn ranks_worse(&self) -> bool {
-        self.fits > 0 && self.accepted.rank() < self.zero_shot.rank()
+        let moved = self.fits > 0 || self.calibrations > 1;
+        moved && self.accepted.rank() < self.zero_shot.rank()
     }
 }
 

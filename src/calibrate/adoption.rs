@@ -7,10 +7,10 @@ use super::observation::Observation;
 use super::outliers::{Outlier, outliers};
 use super::parameters::Seen;
 use super::priors::Priors;
-use super::stated::{self, Fact};
+use super::stated::{self, Common, Fact};
 use crate::cluster::{CalibrationKind, Cluster, MemoryError};
 use crate::framework::Framework;
-use crate::runs::{Stated, Status};
+use crate::runs::Status;
 
 /// When fitted figures take the place of the shipped ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,7 +69,7 @@ pub struct Calibrated {
     /// Whether fitted memory figures were adopted; `None` without runs that tell of memory.
     pub memory_verdict: Option<Verdict>,
     /// What every run states for itself.
-    pub stated: Stated,
+    pub stated: Common,
     /// Figures that every run states, taken over without a fit.
     pub facts: Vec<Fact>,
     /// Runs that the fit misses by far.
@@ -229,8 +229,11 @@ impl Calibrated {
                 .map(|validation| validation.after),
             Speeds::Fitted => self.time.as_ref().map(|time| time.after),
         };
-        if let Some(score) = score {
-            calibration.time_error = rounded(score.mean_error);
+        // Of rows that are wrong nothing follows, not even an error.
+        let plausible = self.time_verdict != Some(Verdict::Implausible);
+        if let (Some(score), Some(time), true) = (score, &self.time, plausible) {
+            calibration.time_error =
+                time_error(calibration.time_error, score.mean_error, time.distinct);
         }
         if self.speeds != Speeds::Shipped && self.time.is_some() {
             calibration.kind = CalibrationKind::Measured;
@@ -253,6 +256,17 @@ impl Calibrated {
         };
         calibration.source = format!("{fitted} fitted to {source}; before: {base}");
     }
+}
+
+/// Runs that the error believed before counts as.
+const BELIEVED_RUNS: f64 = 5.0;
+
+/// The typical error after `n` distinct runs were off by `error`: `sqrt((error^2 n + before^2 5) /
+/// (n + 5))`. A few runs, mostly alike, tell less of others than their own error says.
+fn time_error(before: f64, error: f64, distinct: usize) -> f64 {
+    let runs = distinct as f64;
+    let variance = (error.powi(2) * runs + before.powi(2) * BELIEVED_RUNS) / (runs + BELIEVED_RUNS);
+    rounded(variance.sqrt())
 }
 
 /// Error of the logarithm of a peak before any is measured.

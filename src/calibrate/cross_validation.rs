@@ -3,6 +3,8 @@
 //! Leave one out up to five distinct runs, else five folds. Runs alike in all that the cost model
 //! knows stay together, so that none is predicted from its copy.
 
+use std::collections::BTreeSet;
+
 use super::fit::{FitOptions, censored, fit};
 use super::observation::Observation;
 use super::parameters::Seen;
@@ -66,12 +68,19 @@ pub enum Verdict {
     ErrorNotBetter,
     /// It does not rank runs that it has not seen better.
     RankingNotBetter,
+    /// Even so runs are off by a factor of two and more: something else is wrong, such as a unit.
+    Implausible,
 }
+
+/// Error of a logarithm, a factor of two, beyond which no physical parameter is to blame.
+const IMPLAUSIBLE: f64 = std::f64::consts::LN_2;
 
 /// Rank correlation that a fit of single figures has to gain: ten runs cannot tell less from luck.
 const RANK_GAIN: f64 = 0.01;
-/// The level must bring the error below this share of the shipped figures'.
-const LEVEL_GAIN: f64 = 0.95;
+/// Level and memory must bring the error below this share of the shipped figures'.
+const NEEDED_GAIN: f64 = 0.95;
+/// Mean deviance that a fit to endings has to gain: below, all of them were foretold already.
+const NOTICEABLE: f64 = 0.01;
 
 impl Validation {
     /// The rule for speeds: less error than the shipped figures and than the `level` alone, and a
@@ -79,6 +88,9 @@ impl Validation {
     /// ranking at risk has to improve it.
     #[must_use]
     pub fn time_verdict(&self, level: Option<&Self>) -> Verdict {
+        if self.is_implausible() {
+            return Verdict::Implausible;
+        }
         let simple = level.map_or(f64::INFINITY, |level| level.after.mean_error);
         if self.after.mean_error >= simple.min(self.before.mean_error) {
             return Verdict::ErrorNotBetter;
@@ -93,7 +105,9 @@ impl Validation {
     /// The rule for the level: less error.
     #[must_use]
     pub fn level_verdict(&self) -> Verdict {
-        if self.after.mean_error < LEVEL_GAIN * self.before.mean_error {
+        if self.is_implausible() {
+            Verdict::Implausible
+        } else if self.after.mean_error < NEEDED_GAIN * self.before.mean_error {
             Verdict::Accepted
         } else {
             Verdict::ErrorNotBetter
@@ -103,11 +117,22 @@ impl Validation {
     /// The rule for memory: less error.
     #[must_use]
     pub fn memory_verdict(&self) -> Verdict {
-        if self.after.mean_error < self.before.mean_error {
+        let gained = self.after.mean_error < NEEDED_GAIN * self.before.mean_error;
+        let noticeable = match self.measure {
+            Measure::Error => true,
+            Measure::Deviance => self.before.mean_error - self.after.mean_error > NOTICEABLE,
+        };
+        if self.is_implausible() {
+            Verdict::Implausible
+        } else if gained && noticeable {
             Verdict::Accepted
         } else {
             Verdict::ErrorNotBetter
         }
+    }
+
+    fn is_implausible(&self) -> bool {
+        self.measure == Measure::Error && self.after.mean_error > IMPLAUSIBLE
     }
 }
 
@@ -122,6 +147,12 @@ struct Folds {
 impl Folds {
     fn of(&self, run: usize) -> usize {
         self.kinds[run] % FOLDS
+    }
+
+    /// Kinds among these runs.
+    fn distinct_of(&self, runs: &[usize]) -> usize {
+        let kinds: BTreeSet<usize> = runs.iter().map(|&run| self.kinds[run]).collect();
+        kinds.len()
     }
 }
 
@@ -249,17 +280,20 @@ pub fn memory(
     let known: Vec<&Observation> = known.filter(|run| run.status != Status::Other).collect();
     let peaks = known.iter().copied().filter(|run| run.peak.is_some());
     let peaks: Vec<&Observation> = peaks.collect();
-    let (runs, measure) = if folds(&peaks).distinct >= 2 {
-        (peaks, Measure::Error)
+    let measure = if folds(&peaks).distinct >= 2 {
+        Measure::Error
     } else {
-        (known, Measure::Deviance)
+        Measure::Deviance
     };
     let shipped = Figures {
         cluster: cluster.clone(),
         framework: framework.clone(),
     };
-    let priors = priors.only(Seen::InMemory);
-    let (folds, fits) = held_out(&runs, &shipped, &priors, options)?;
+    // All runs teach; those that state a peak, if any do, are scored.
+    let (folds, fits) = held_out(&known, &shipped, &priors.only(Seen::InMemory), options)?;
+    let scored: Vec<usize> = (0..known.len())
+        .filter(|&index| measure == Measure::Deviance || known[index].peak.is_some())
+        .collect();
     let error = |run: &Observation, figures: &Figures| {
         let job = run.job(&figures.cluster, &figures.framework);
         let (measured, fullest) = run.predicted_peaks(&job);
@@ -269,15 +303,18 @@ pub fn memory(
             _ => censored(run.status, fullest, capacity, cluster.calibration.memory),
         }
     };
-    let held_out = runs.iter().enumerate();
-    let after: Vec<f64> = held_out
-        .map(|(index, run)| error(run, &fits[folds.of(index)]))
+    let after: Vec<f64> = scored
+        .iter()
+        .map(|&index| error(known[index], &fits[folds.of(index)]))
         .collect();
-    let before: Vec<f64> = runs.iter().map(|run| error(run, &shipped)).collect();
+    let before: Vec<f64> = scored
+        .iter()
+        .map(|&index| error(known[index], &shipped))
+        .collect();
     Some(Validation {
         measure,
-        runs: runs.len(),
-        distinct: folds.distinct,
+        runs: scored.len(),
+        distinct: folds.distinct_of(&scored),
         before: score(&before, None),
         after: score(&after, None),
         spread: spread(&after),
@@ -354,7 +391,9 @@ mod tests {
             assert_eq!(validation.memory_verdict(), expected);
         };
         check(0.10, 0.09, Verdict::Accepted);
+        check(0.10, 0.096, Verdict::ErrorNotBetter);
         check(0.10, 0.10, Verdict::ErrorNotBetter);
+        check(3.0, 1.0, Verdict::Implausible);
     }
 
     #[test]

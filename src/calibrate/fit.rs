@@ -9,6 +9,7 @@ use super::parameters::Seen;
 use super::priors::{Prior, Priors};
 use super::simulator::Simulator;
 use crate::cluster::{Cluster, MemoryError};
+use crate::cost_model::memory;
 use crate::framework::Framework;
 use crate::quantity::{Bytes, Seconds};
 use crate::runs::Status;
@@ -209,15 +210,18 @@ fn fit_memory(
     fitted.take(&priors, &minimum, weight);
 }
 
+/// Share of runs that end otherwise than their memory says: a wrong row, a broken node.
+const MISTAKEN: f64 = 0.01;
+
 /// `sqrt(-2 ln p)`, `p` the probability that the run ended as it did: a residual in standard
-/// deviations. `-ln p = ln(1 + exp(x))`, written so that it never overflows.
+/// deviations. `p` lies between 0.01 and 0.99, so that a wrong row pulls no harder than it must.
 pub(super) fn censored(status: Status, peak: Bytes, capacity: Bytes, error: MemoryError) -> f64 {
-    let excess = ((peak / capacity).ln() - error.shift) / error.scale;
-    let wrong = match status {
-        Status::OutOfMemory => -excess,
-        Status::Ok | Status::Other => excess,
+    let ran_out = memory::oom_probability(peak, capacity, error);
+    let as_it_did = match status {
+        Status::OutOfMemory => ran_out,
+        Status::Ok | Status::Other => 1.0 - ran_out,
     };
-    (2.0 * (wrong.max(0.0) + (-wrong.abs()).exp().ln_1p())).sqrt()
+    (-2.0 * (MISTAKEN + (1.0 - 2.0 * MISTAKEN) * as_it_did).ln()).sqrt()
 }
 
 impl Fitted {

@@ -32,4 +32,4 @@ pub use parameters::{PARAMETERS, Parameter, Seen, Unit};
 pub use priors::{Prior, Priors};
 pub use rank::spearman;
 pub use rows::{SkippedRow, observe};
-pub use stated::Fact;
+pub use stated::{Common, Fact};

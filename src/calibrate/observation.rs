@@ -2,7 +2,7 @@
 
 use crate::cluster::Cluster;
 use crate::cost_model::discrepancy::{self, DIMENSIONS};
-use crate::cost_model::{self, CellCosts};
+use crate::cost_model::{self, CellCosts, flops};
 use crate::framework::{Framework, LoggedPeak};
 use crate::job::Job;
 use crate::quantity::{Bytes, Seconds};
@@ -40,6 +40,14 @@ pub enum PeakStage {
     Number(u32),
 }
 
+/// The step time behind a stated utilisation, where the vocabulary that it counts is stated too.
+fn from_utilisation(run: &Run, job: &Job) -> Option<Seconds> {
+    let mfu = run.mfu.filter(|&mfu| mfu > 0.0)?;
+    run.vocabulary.filter(|&vocabulary| vocabulary > 0)?;
+    let one = Seconds::new(1.0);
+    Some(one * (flops::utilisation(job, one).value() / mfu))
+}
+
 impl Observation {
     /// The run on `cluster` under `framework`.
     ///
@@ -51,14 +59,17 @@ impl Observation {
         let ran = run.status == Status::Ok;
         let step_time = run
             .step_time
-            .filter(|&time| ran && run.timing_usable && time > 0.0);
+            .filter(|&time| time > 0.0)
+            .map(Seconds::new)
+            .or_else(|| from_utilisation(run, &shape.job))
+            .filter(|_| ran && run.timing_usable);
         let peak = run.peak_memory.filter(|&peak| ran && peak > 0.0);
         Ok(Self {
             line: run.line,
             name: run.label(),
             group: run.group.clone(),
             stated: Stated::of(run),
-            step_time: step_time.map(Seconds::new),
+            step_time,
             peak: peak.map(Bytes::from_gib),
             peak_stage: match (run.peak_stage, framework.memory.logged_peak) {
                 (Some(stage), _) => PeakStage::Number(stage),
@@ -85,6 +96,18 @@ impl Observation {
         };
         self.stated.apply(&mut job.cluster, &mut job.framework);
         job
+    }
+
+    /// GPUs of a node of the run.
+    #[must_use]
+    pub fn gpus_per_node(&self) -> u32 {
+        self.shape.job.cluster.gpus_per_node
+    }
+
+    /// Whether the run used several nodes.
+    #[must_use]
+    pub fn spans_nodes(&self) -> bool {
+        self.shape.job.cluster.gpus > self.gpus_per_node()
     }
 
     /// The coefficients of the run's cell.

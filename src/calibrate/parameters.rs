@@ -21,6 +21,8 @@ pub enum Seen {
 pub enum Unit {
     /// A plain number.
     Number,
+    /// A whole number.
+    Count,
     /// Bytes.
     Bytes,
     /// Bytes a second.
@@ -106,6 +108,16 @@ macro_rules! write {
         $unit::new($value)
     };
 }
+
+/// GPUs a node: never fitted, but runs may state it.
+pub(super) static GPUS_PER_NODE: Parameter = Parameter {
+    key: "gpus_per_node",
+    unit: Unit::Count,
+    seen: Seen::InTime,
+    bounds: (1.0, f64::INFINITY),
+    get: |cluster, _| f64::from(cluster.gpus_per_node),
+    set: |cluster, _, value| cluster.gpus_per_node = value as u32,
+};
 
 /// Where parameters live.
 struct Owners<'a> {

@@ -1,7 +1,7 @@
 //! What the runs state for themselves, for runs to come.
 
 use super::observation::Observation;
-use super::parameters::Parameter;
+use super::parameters::{GPUS_PER_NODE, Parameter};
 use crate::cluster::Cluster;
 use crate::framework::Framework;
 use crate::quantity::BytesPerSecond;
@@ -18,32 +18,51 @@ pub struct Fact {
     pub after: f64,
 }
 
-/// The figures that runs may state.
+/// The figures that runs may state, beside the GPUs of a node.
 const KEYS: [&str; 3] = [
     "intra_node_bandwidth",
     "inter_node_bandwidth",
     "framework.memory.gradient_bytes",
 ];
 
-/// What every run states: the medians of measured bandwidths, and the bytes of a gradient if all
-/// agree.
-pub(super) fn by_all(observations: &[&Observation]) -> Stated {
-    Stated {
-        intra_node: median(observations, |stated| stated.intra_node),
-        inter_node: median(observations, |stated| stated.inter_node),
-        gradient_bytes: agreed(observations),
+/// What every run states.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Common {
+    /// Medians of measured bandwidths, and the bytes of a gradient if all agree.
+    pub figures: Stated,
+    /// GPUs of a node, if all runs over several nodes agree.
+    pub gpus_per_node: Option<u32>,
+}
+
+/// What every run states. Runs within one node say nothing of the network between nodes.
+pub(super) fn by_all(observations: &[&Observation]) -> Common {
+    let several: Vec<&Observation> = observations
+        .iter()
+        .copied()
+        .filter(|run| run.spans_nodes())
+        .collect();
+    Common {
+        figures: Stated {
+            intra_node: median(observations, |stated| stated.intra_node),
+            inter_node: median(&several, |stated| stated.inter_node),
+            gradient_bytes: agreed(observations, |run| run.stated.gradient_bytes),
+        },
+        gpus_per_node: agreed(&several, |run| Some(run.gpus_per_node())),
     }
 }
 
 /// Takes over what every run states, bandwidths times training's share of them: later instances do
 /// not repeat these columns.
 pub(super) fn take_over(
-    stated: &Stated,
+    common: &Common,
     cluster: &mut Cluster,
     framework: &mut Framework,
 ) -> Vec<Fact> {
     let before = values(cluster, framework);
-    stated.apply(cluster, framework);
+    common.figures.apply(cluster, framework);
+    if let Some(gpus) = common.gpus_per_node {
+        cluster.gpus_per_node = gpus;
+    }
     let pairs = before.into_iter().zip(values(cluster, framework));
     let moved = pairs.filter(|((_, before), (_, after))| before.to_bits() != after.to_bits());
     moved
@@ -55,11 +74,12 @@ pub(super) fn take_over(
         .collect()
 }
 
-fn values(cluster: &Cluster, framework: &Framework) -> [(&'static Parameter, f64); KEYS.len()] {
-    KEYS.map(|key| {
-        let parameter = Parameter::named(key).expect("the table of parameters has it");
-        (parameter, parameter.get(cluster, framework))
-    })
+fn values(cluster: &Cluster, framework: &Framework) -> Vec<(&'static Parameter, f64)> {
+    let named = KEYS.iter().filter_map(|key| Parameter::named(key));
+    named
+        .chain([&GPUS_PER_NODE])
+        .map(|parameter| (parameter, parameter.get(cluster, framework)))
+        .collect()
 }
 
 /// The median of a bandwidth that every run states.
@@ -77,10 +97,13 @@ fn median(
     middle.map(BytesPerSecond::new)
 }
 
-/// The bytes of a gradient, if every run states the same.
-fn agreed(observations: &[&Observation]) -> Option<f64> {
-    let mut all = observations.iter().map(|run| run.stated.gradient_bytes);
+/// What all runs state, if they agree.
+fn agreed<T: PartialEq>(
+    observations: &[&Observation],
+    of: impl Fn(&Observation) -> Option<T>,
+) -> Option<T> {
+    let mut all = observations.iter().map(|run| of(run));
     let first = all.next()??;
-    all.all(|bytes| bytes.is_some_and(|bytes| bytes.to_bits() == first.to_bits()))
+    all.all(|other| other.as_ref() == Some(&first))
         .then_some(first)
 }

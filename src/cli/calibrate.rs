@@ -43,6 +43,7 @@ pub(crate) struct CalibrateArguments {
 }
 
 pub(crate) fn run(arguments: &CalibrateArguments, colour: Colour) -> Result<u8> {
+    arguments.check()?;
     let machine = instance::read_machine(&arguments.cluster)?;
     let (rows, notes) = rows(arguments)?;
     let framework = framework(arguments, &machine, &rows)?;
@@ -98,6 +99,32 @@ pub(crate) fn run(arguments: &CalibrateArguments, colour: Colour) -> Result<u8> 
     };
     print(&text)?;
     Ok(SOLVED)
+}
+
+impl CalibrateArguments {
+    /// Refuses to write over what is read.
+    fn check(&self) -> Result<()> {
+        let Some(output) = &self.output else {
+            return Ok(());
+        };
+        // A file that is not there yet is none of those that are read.
+        let Ok(place) = output.canonicalize() else {
+            return Ok(());
+        };
+        let mut inputs = self
+            .runs
+            .iter()
+            .chain(&self.logs.logs)
+            .chain(&self.logs.launch);
+        if inputs.any(|input| input.canonicalize().is_ok_and(|input| input == place)) {
+            bail!(
+                "`-o {}` is a file that the runs are read from\nhint: name another file, such as \
+                 `mine.toml`",
+                output.display()
+            );
+        }
+        Ok(())
+    }
 }
 
 /// The runs of all files and logs, and what was read from each log.

@@ -18,7 +18,7 @@ pub(crate) struct LogArguments {
     /// What was launched: a script with Megatron-LM's flags, torchtitan's .toml, nanotron's .yaml.
     /// One for all logs, or one each in their order.
     #[arg(long, value_name = "FILE", requires = "logs")]
-    launch: Vec<PathBuf>,
+    pub(crate) launch: Vec<PathBuf>,
     /// The layout of the logged runs, where neither log nor `--launch` states it, such as
     /// `tensor_parallel=4,pipeline_parallel=2,micro_batch=1`.
     #[arg(long, value_name = "KEY=VALUE,…", requires = "logs")]

@@ -168,7 +168,7 @@ fn decode(
 }
 
 /// Risk of running out of memory below which no safer layout is looked for.
-pub(super) const NEGLIGIBLE_RISK: f64 = 5e-3;
+pub const NEGLIGIBLE_RISK: f64 = 5e-3;
 
 /// The best layout with at most half of `risk`.
 fn safer(table: &CostTable, risk: f64) -> Option<Evaluation> {

@@ -80,9 +80,12 @@ fn part(calibrated: &Calibrated, seen: Seen, style: &Style) -> Option<String> {
     };
     let meaning = match verdict {
         Verdict::Accepted => Meaning::Good,
-        Verdict::Untested | Verdict::ErrorNotBetter | Verdict::RankingNotBetter => Meaning::Warning,
+        Verdict::Untested
+        | Verdict::ErrorNotBetter
+        | Verdict::RankingNotBetter
+        | Verdict::Implausible => Meaning::Warning,
     };
-    let text = verdict_text(verdict, seen);
+    let text = verdict_text(verdict, seen, validation.as_ref());
     let mut lines = vec![style.paint(meaning, &wrap(&format!("{name}: {text}"), 2))];
     lines.extend(
         validation
@@ -102,7 +105,8 @@ fn part(calibrated: &Calibrated, seen: Seen, style: &Style) -> Option<String> {
     Some(lines.join("\n"))
 }
 
-fn verdict_text(verdict: Verdict, seen: Seen) -> &'static str {
+fn verdict_text(verdict: Verdict, seen: Seen, validation: Option<&Validation>) -> &'static str {
+    let gains = validation.is_some_and(|it| it.after.mean_error < it.before.mean_error);
     match (verdict, seen) {
         (Verdict::Accepted, Seen::InTime) => {
             "the fit predicts unseen runs better, and ranks them better"
@@ -111,11 +115,25 @@ fn verdict_text(verdict: Verdict, seen: Seen) -> &'static str {
         (Verdict::Untested, _) => {
             "one run cannot be held out, so the fit is untested and not taken (`--always` takes it)"
         }
+        (Verdict::ErrorNotBetter, Seen::InTime) if gains => {
+            "the fit predicts unseen runs no better than their level alone and is not taken"
+        }
+        (Verdict::ErrorNotBetter, Seen::InMemory) if gains => {
+            "the fit hardly predicts unseen runs better and is not taken"
+        }
         (Verdict::ErrorNotBetter, _) => {
             "the fit does not predict unseen runs better and is not taken"
         }
         (Verdict::RankingNotBetter, _) => {
             "the fit does not rank unseen runs better by 0.01 or more and is not taken"
+        }
+        (Verdict::Implausible, Seen::InTime) => {
+            "even the fit is off by a factor of two and more and is not taken: is `step_time_s` in \
+             seconds, and the job that of the columns?"
+        }
+        (Verdict::Implausible, Seen::InMemory) => {
+            "even the fit is off by a factor of two and more and is not taken: is `peak_memory_gib` in \
+             GiB (2^30 bytes), and the job that of the columns?"
         }
     }
 }
@@ -124,7 +142,7 @@ fn verdict_text(verdict: Verdict, seen: Seen) -> &'static str {
 fn level(calibrated: &Calibrated) -> Option<String> {
     let level = calibrated.level.as_ref()?;
     let decision = match calibrated.speeds {
-        Speeds::Level => "is adopted; it changes no ranking",
+        Speeds::Level => "is adopted; it changes no order among layouts",
         Speeds::Shipped | Speeds::Fitted => "is not adopted",
     };
     let error = match &level.validation {
@@ -204,6 +222,7 @@ fn short(parameter: &Parameter) -> &'static str {
 /// A figure in its unit with three digits.
 fn figure(parameter: &Parameter, value: f64) -> String {
     let (scaled, unit) = match parameter.unit {
+        Unit::Count => return format!("{value:.0}"),
         Unit::Number => (value, ""),
         Unit::Bytes => (value / 1e9, " GB"),
         Unit::BytesPerSecond => (value / 1e9, " GB/s"),

@@ -14,6 +14,7 @@ use crate::cost_model::prediction::Prediction;
 use crate::instance::Instance;
 use crate::layout::Layout;
 use crate::plan::{Evaluated, Outcome, Plan, Proof};
+use crate::planner::layout_choice::NEGLIGIBLE_RISK;
 
 /// The whole answer: layout, memory, time, neighbours, proof and trust; or why there is none.
 #[must_use]
@@ -27,7 +28,7 @@ pub fn solution(instance: &Instance, outcome: &Outcome, style: &Style) -> String
     };
     let mut notes = Vec::new();
     if let Some(plan) = outcome.plan() {
-        notes.extend(safer_note(plan));
+        notes.push(safer_note(plan));
     }
     notes.push(proof_note(outcome.proof(), outcome.plan().is_some()));
     if let Some(plan) = outcome.plan() {
@@ -217,11 +218,11 @@ fn risk_and_distance(choice: f64, other: f64) -> String {
     }
 }
 
-fn safer_note(plan: &Plan) -> Option<String> {
-    let safer = plan.safer.as_ref()?;
+/// The next safer layout with its cost, or why there is none.
+fn safer_note(plan: &Plan) -> String {
     let choice = &plan.choice;
-    Some(wrap(
-        &format!(
+    let text = match &plan.safer {
+        Some(safer) => format!(
             "Safer: {}: risk {} instead of {}, MFU {} points ({}).",
             difference(&choice.layout, &safer.layout),
             risk(safer.prediction.oom_probability),
@@ -229,8 +230,13 @@ fn safer_note(plan: &Plan) -> Option<String> {
             mfu_distance(choice.prediction.mfu, safer.prediction.mfu),
             safer.prediction.mfu,
         ),
-        2,
-    ))
+        None if choice.prediction.oom_probability < NEGLIGIBLE_RISK => format!(
+            "Safer: not looked for below a risk of {}.",
+            risk(NEGLIGIBLE_RISK)
+        ),
+        None => "Safer: none, no layout has at most half the risk.".to_owned(),
+    };
+    wrap(&text, 2)
 }
 
 fn proof_note(proof: &Proof, has_plan: bool) -> String {

@@ -108,6 +108,12 @@ impl BacktestArguments {
         if self.calibrate_on.is_some() && self.format == BacktestFormat::Csv {
             bail!("`--format csv` has no rows for `--calibrate-on`\nhint: `--format json` has");
         }
+        if self.priors.is_some() && self.calibrate_on.is_none() && !self.leave_one_out {
+            bail!(
+                "`--priors` says where a fit starts, and none is asked for\nhint: add \
+                 `--leave-one-out` or `--calibrate-on 10`"
+            );
+        }
         Ok(())
     }
 

@@ -9,6 +9,7 @@ use parlayout::backtest::findings::{self, Finding};
 use parlayout::backtest::{self, Backtest, Belief, Case, DrawOptions, Skipped};
 use parlayout::calibrate::Residuals;
 use parlayout::catalog;
+use parlayout::cluster::Cluster;
 use parlayout::instance;
 use parlayout::report::Colour;
 use parlayout::report::backtest::{self as report, Answer, BacktestReport, TransferReport};
@@ -26,8 +27,10 @@ pub(crate) fn run(arguments: &BacktestArguments, colour: Colour) -> Result<u8> {
         .iter()
         .map(|path| runs::read(path))
         .collect::<Result<Vec<RunsFile>, _>>()?;
-    let cluster = arguments.cluster.as_deref().map(instance::read_machine);
-    let mut setups = RunSetups::new(cluster.transpose()?, arguments.framework.as_deref())?;
+    let machine = arguments.cluster.as_deref().map(instance::read_machine);
+    let machine = machine.transpose()?;
+    let given = machine.as_ref().map(|machine| as_given(&machine.cluster));
+    let mut setups = RunSetups::new(machine, arguments.framework.as_deref())?;
     if arguments.belief(Belief::Shipped) == Belief::Generic {
         setups = setups.from_data_sheets();
     }
@@ -39,13 +42,11 @@ pub(crate) fn run(arguments: &BacktestArguments, colour: Colour) -> Result<u8> {
     } else {
         let in_sample = fitted_sources(&cases);
         let scored = Scored::new(cases, &arguments.max_oom_risk)?;
-        let report = scored.report(
-            "shipped figures",
-            as_shipped(&in_sample),
-            in_sample,
-            &skipped,
-            arguments,
-        );
+        let (name, basis) = match given {
+            Some(basis) => ("given figures", basis),
+            None => ("shipped figures", as_shipped(&in_sample)),
+        };
+        let report = scored.report(name, basis, in_sample, &skipped, arguments);
         let answer = Answer {
             reports: vec![report],
             ..Answer::default()
@@ -65,6 +66,15 @@ fn fitted_sources(cases: &[Case]) -> Vec<String> {
         }
     }
     sources
+}
+
+/// What predictions by the figures of a given cluster are worth.
+fn as_given(cluster: &Cluster) -> String {
+    format!(
+        "Predictions by the figures of the given cluster {} ({}): in sample for runs that they were \
+         fitted to.",
+        cluster.name, cluster.calibration.source
+    )
 }
 
 /// What predictions by the shipped figures are worth.

@@ -99,7 +99,7 @@ fn acceptance(report: &TransferReport) -> Section {
             "runs of",
             "timed runs",
             "fit / level accepted",
-            "fit, rank worse",
+            "rank worse",
         ]),
         words: 1,
         rows: rows.collect(),
@@ -115,8 +115,9 @@ fn accepted(transfer: &Transfer) -> String {
 
 /// What acceptance can and cannot do.
 const ACCEPTANCE_NOTE: &str = "Accepted: fitted figures, or else the level alone, one factor on \
-    every duration, which changes no ranking. Rank worse: draws with accepted figures after which the \
-    runs that were not drawn are ranked worse than before. A handful of runs cannot rule that out.";
+    every duration, which changes no order within one setting. Rank worse: draws with accepted figures \
+    after which the runs that were not drawn are ranked worse than before. A handful of runs cannot \
+    rule that out.";
 
 /// One row a setting with all figures: zero-shot / calibrated / if accepted.
 pub(super) fn wide_sections(report: &TransferReport) -> Vec<Section> {
@@ -131,7 +132,7 @@ pub(super) fn wide_sections(report: &TransferReport) -> Vec<Section> {
         .collect();
     let mut header = words(&["runs of", "timed runs"]);
     header.extend(used.iter().map(|metric| metric.title.to_owned()));
-    header.extend(words(&["fit / level accepted", "fit, rank worse"]));
+    header.extend(words(&["fit / level accepted", "rank worse"]));
     let rows = report.transfers.iter().map(|transfer| {
         let mut row = vec![name(report, transfer), transfer.timed.to_string()];
         row.extend(used.iter().map(|metric| {

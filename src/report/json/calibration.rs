@@ -62,8 +62,8 @@ pub(super) struct CalibrationDocument {
 struct PartDocument {
     /// `accepted`; `untested`: fewer than two distinct runs; `error_not_better`,
     /// `ranking_not_better`:
-    /// on held-out runs.
-    #[schemars(extend("enum" = ["accepted", "untested", "error_not_better", "ranking_not_better"]))]
+    /// on held-out runs; `implausible`: these are off by a factor of two and more.
+    #[schemars(extend("enum" = ["accepted", "untested", "error_not_better", "ranking_not_better", "implausible"]))]
     verdict: &'static str,
     /// What is scored: `error`, `|ln(predicted / measured)|`, or `deviance`, `sqrt(-2 ln p)` of
     /// what fitted and what did not.
@@ -207,6 +207,7 @@ fn part(verdict: Option<Verdict>, validation: Option<&Validation>) -> Option<Par
             Verdict::Untested => "untested",
             Verdict::ErrorNotBetter => "error_not_better",
             Verdict::RankingNotBetter => "ranking_not_better",
+            Verdict::Implausible => "implausible",
         },
         measure: validation.map(|validation| match validation.measure {
             Measure::Error => "error",
