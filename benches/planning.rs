@@ -1,13 +1,18 @@
 //! Speed of the cost model, the bounds and the solver, each against another way of doing the same.
 
+use std::hint::black_box;
+
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use formulations::staged::{bounds, cell_optimum, near_even};
+use formulations::solve;
+use formulations::staged::{bounds, cell_optimum, cell_optimum_within, near_even};
 use parlayout::cost_model::{self, CellCosts};
+use parlayout::explain::explain;
 use parlayout::instance::{self, Flag, Instance, Overrides};
 use parlayout::layout::Layout;
 use parlayout::plan::Formulation;
 use parlayout::planner::cost_table::CostTable;
 use parlayout::planner::{self, PlanOptions, Pruning, candidates, staged, staged_cells};
+use parlayout::quantity::Bytes;
 use rayon::prelude::*;
 
 /// A job from the catalog, every axis open.
@@ -78,10 +83,11 @@ fn bounding(criterion: &mut Criterion) {
     group.sample_size(10);
     group.throughput(Throughput::Elements(cells.len() as u64));
     group.bench_function("both_bounds_of_every_cell", |bencher| {
+        let mut scratch = bounds::Scratch::default();
         bencher.iter(|| {
             let bounds = cells.iter().map(|cell| {
-                bounds::balance_bound(cell, layers)
-                    .max(bounds::bottleneck_bound(cell, layers).unwrap_or(0))
+                let second = bounds::bottleneck_bound_with(cell, layers, &mut scratch);
+                bounds::balance_bound(cell, layers).max(second.unwrap_or(0))
             });
             bounds.max()
         });
@@ -100,68 +106,140 @@ fn bounding(criterion: &mut Criterion) {
     group.finish();
 }
 
+/// Jobs from 7B on 64 GPUs to 1T on 16,384, every axis open.
+const JOBS: [(&str, &str, u32, u32, u32); 7] = [
+    ("llama-2-7b", "dgx-a100-80gb", 64, 4096, 1024),
+    ("llama-13b", "dgx-a100-80gb", 64, 2048, 2048),
+    ("llama-65b", "dgx-a100-80gb", 128, 2048, 2048),
+    ("llama-3.1-70b", "dgx-h100-80gb", 256, 8192, 512),
+    ("gpt-3-175b", "dgx-h100-80gb", 1024, 2048, 1536),
+    ("llama-3.1-405b", "dgx-h100-80gb", 8192, 8192, 2048),
+    ("megatron-1t", "dgx-h100-80gb", 16384, 8192, 12288),
+];
+
+/// Every job with the name of its benchmark, and the largest space.
+fn jobs() -> Vec<(String, Instance)> {
+    let named = |&(model, cluster, gpus, sequence, batch): &(&str, &str, u32, u32, u32)| {
+        let instance = job(model, cluster, gpus, sequence, batch);
+        (format!("{model}_{gpus}gpu"), instance)
+    };
+    let mut jobs: Vec<(String, Instance)> = JOBS.iter().map(named).collect();
+    jobs.push(("largest_space".to_owned(), largest()));
+    jobs
+}
+
 fn solving(criterion: &mut Criterion) {
-    let cases = [
-        ("llama-2-7b", "dgx-a100-80gb", 64, 4096, 1024),
-        ("llama-13b", "dgx-a100-80gb", 64, 2048, 2048),
-        ("llama-65b", "dgx-a100-80gb", 128, 2048, 2048),
-        ("gpt-3-175b", "dgx-h100-80gb", 1024, 2048, 1536),
-        ("llama-3.1-405b", "dgx-h100-80gb", 8192, 8192, 2048),
-        ("megatron-1t", "dgx-h100-80gb", 16384, 8192, 12288),
-    ];
     let mut group = criterion.benchmark_group("solve_staged");
     group.sample_size(10);
-    for (model, cluster, gpus, sequence, batch) in cases {
-        let instance = job(model, cluster, gpus, sequence, batch);
-        group.bench_function(format!("{model}_{gpus}gpu"), |bencher| {
+    for (name, instance) in jobs() {
+        group.bench_function(name, |bencher| {
             bencher.iter(|| planner::plan(&instance, &PlanOptions::default()).expect("an answer"));
         });
     }
-    let instance = largest();
-    group.bench_function("largest_space", |bencher| {
-        bencher.iter(|| planner::plan(&instance, &PlanOptions::default()).expect("an answer"));
-    });
     group.finish();
 }
 
-/// The same answer by exhaustive search: the exact dynamic program for every combination that a
-/// first bound leaves open.
-fn exhaustive(criterion: &mut Criterion) {
-    let instance = job("llama-65b", "dgx-a100-80gb", 128, 2048, 2048);
-    let layers = i64::from(instance.job.transformer.layers);
-    let mut group = criterion.benchmark_group("solve_against_exhaustive_search");
+/// The part of the same solutions that passes within HiGHS.
+fn within_highs(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("solve_staged_within_highs");
     group.sample_size(10);
-    group.bench_function("staged", |bencher| {
-        bencher.iter(|| planner::plan(&instance, &PlanOptions::default()).expect("an answer"));
-    });
-    group.bench_function("exhaustive", |bencher| {
-        bencher.iter(|| {
-            let table = CostTable::new(&instance);
-            let cells: Vec<_> = staged_cells::choices(&table)
-                .iter()
-                .flat_map(|choice| staged_cells::variants(&table, choice))
-                .map(|variant| variant.cell)
-                .collect();
-            let mut order: Vec<usize> = (0..cells.len()).collect();
-            order.sort_by_key(|&index| bounds::balance_bound(&cells[index], layers));
-            let mut best = i64::MAX;
-            for index in order {
-                if bounds::balance_bound(&cells[index], layers) > best {
-                    break;
+    for (name, instance) in jobs() {
+        group.bench_function(name, |bencher| {
+            bencher.iter_custom(|rounds| {
+                let before = solve::total().time;
+                for _ in 0..rounds {
+                    let outcome = planner::plan(&instance, &PlanOptions::default());
+                    black_box(outcome.expect("an answer"));
                 }
-                if let Some(plan) = cell_optimum(&cells[index], index, layers) {
-                    best = best.min(plan.objective);
-                }
-            }
-            best
+                solve::total().time.saturating_sub(before)
+            });
         });
-    });
-    group.bench_function("layout_choice", |bencher| {
-        let options = PlanOptions {
+    }
+    group.finish();
+}
+
+/// The best layout alone by the program, and by exhaustive search: the exact dynamic program of
+/// every combination, in order of a first bound, until that is above the best so far. Each is told
+/// the best so far and gives up when it cannot beat it.
+fn exhaustive(criterion: &mut Criterion) {
+    let jobs = [
+        (
+            "llama-65b_128gpu",
+            job("llama-65b", "dgx-a100-80gb", 128, 2048, 2048),
+        ),
+        (
+            "llama-3.1-405b_8192gpu",
+            job("llama-3.1-405b", "dgx-h100-80gb", 8192, 8192, 2048),
+        ),
+    ];
+    let mut group = criterion.benchmark_group("best_layout");
+    group.sample_size(10);
+    for (name, instance) in &jobs {
+        let [plain, bounded] =
+            [Incumbent::Ignored, Incumbent::Used].map(|it| exhaustive_optimum(instance, it));
+        assert_eq!(plain, bounded, "{name}");
+        let staged = PlanOptions::default();
+        group.bench_function(format!("{name}/staged"), |bencher| {
+            bencher.iter(|| planner::best(instance, &staged).expect("an answer"));
+        });
+        group.bench_function(format!("{name}/exhaustive"), |bencher| {
+            bencher.iter(|| exhaustive_optimum(instance, Incumbent::Ignored));
+        });
+        group.bench_function(format!("{name}/exhaustive_with_incumbent"), |bencher| {
+            bencher.iter(|| exhaustive_optimum(instance, Incumbent::Used));
+        });
+        let choice = PlanOptions {
             formulation: Formulation::LayoutChoice,
             ..PlanOptions::default()
         };
-        bencher.iter(|| planner::plan(&instance, &options).expect("an answer"));
+        group.bench_function(format!("{name}/layout_choice"), |bencher| {
+            bencher.iter(|| planner::best(instance, &choice).expect("an answer"));
+        });
+    }
+    group.finish();
+}
+
+/// Whether the dynamic program of a combination is told the best objective so far.
+#[derive(Clone, Copy, PartialEq)]
+enum Incumbent {
+    Ignored,
+    Used,
+}
+
+/// The least objective of all combinations.
+fn exhaustive_optimum(instance: &Instance, incumbent: Incumbent) -> i64 {
+    let layers = i64::from(instance.job.transformer.layers);
+    let table = CostTable::new(instance);
+    let cells: Vec<_> = staged_cells::choices(&table)
+        .iter()
+        .flat_map(|choice| staged_cells::variants(&table, choice))
+        .map(|variant| variant.cell)
+        .collect();
+    let bounds = cells.iter().map(|cell| bounds::balance_bound(cell, layers));
+    let mut order: Vec<(i64, usize)> = bounds.zip(0..).collect();
+    order.sort_unstable();
+    let mut best = i64::MAX;
+    for (bound, index) in order {
+        if bound > best {
+            break;
+        }
+        let plan = match incumbent {
+            Incumbent::Ignored => cell_optimum(&cells[index], index, layers),
+            Incumbent::Used => cell_optimum_within(&cells[index], index, layers, best),
+        };
+        best = plan.map_or(best, |plan| best.min(plan.objective));
+    }
+    best
+}
+
+/// A job that is hopelessly short of memory: what clashes and what repairs it.
+fn explaining(criterion: &mut Criterion) {
+    let mut instance = job("megatron-1t", "dgx-a100-80gb", 3072, 2048, 1536);
+    instance.job.cluster.accelerator.usable_memory = Bytes::new(3e9);
+    let mut group = criterion.benchmark_group("explain");
+    group.sample_size(10);
+    group.bench_function("megatron-1t_3072gpu_3gb", |bencher| {
+        bencher.iter(|| explain(&instance, &|_| Some(instance.clone())).expect("an answer"));
     });
     group.finish();
 }
@@ -191,5 +269,14 @@ fn batches(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, evaluations, bounding, solving, exhaustive, batches);
+criterion_group!(
+    benches,
+    evaluations,
+    bounding,
+    solving,
+    within_highs,
+    exhaustive,
+    explaining,
+    batches
+);
 criterion_main!(benches);

@@ -361,7 +361,7 @@ fn check_constraints(instance: &Instance, layout: &Layout) -> Vec<Violation> {
     let broken = rows.filter_map(|row| {
         let left = row.left(layout, batch);
         (!row.holds(left)).then(|| Violation {
-            rule: format!("{}({})", Rule::Constraint, row.name),
+            rule: row.rule(),
             message: format!(
                 "{row} is {left}, and has to be {} {}",
                 row.comparison.words(),

@@ -100,11 +100,22 @@ pub struct Proof {
     pub cells_pruned: u64,
     /// Combinations that the program decides among.
     pub cells_solved: u64,
+    /// Which combinations were looked at.
+    pub extent: Extent,
     /// Rules that were applied before the program was built, because the space is too large to
     /// carry their violators as columns.
     pub applied_before: Vec<&'static str>,
     /// Name and version of the solver.
     pub solver: String,
+}
+
+/// How much of a space was looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// All of it.
+    Whole,
+    /// What could be listed before the time was over.
+    Cut,
 }
 
 /// A mixed-integer program.

@@ -109,6 +109,12 @@ impl RuleSet {
         self.0 |= u32::from(broken) << rule as u32;
     }
 
+    /// The rules of either set.
+    #[must_use]
+    pub const fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
     /// The rules of this set that are not in `others`.
     #[must_use]
     pub const fn without(self, others: Self) -> Self {

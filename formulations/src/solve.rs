@@ -15,8 +15,10 @@ use crate::model::{ColumnId, Direction, Domain, Model, Sense};
 mod outcome;
 #[cfg(test)]
 mod tests;
+mod total;
 
 pub use outcome::{Outcome, Point, Statistics};
+pub use total::total;
 
 /// Beyond this many whole columns presolve is off: where thousands of columns are alike but for
 /// their cost, its search for dominated ones takes quadratic time (50,000 columns: 54 s with it,
@@ -81,13 +83,13 @@ pub fn solve(model: &Model, options: &SolverOptions) -> Result<Outcome<Point>, S
     if model.columns().is_empty() {
         return Ok(solve_without_columns(model));
     }
-    let start = Instant::now();
-    let solved = run(model, options)?;
+    let (solved, time) = run(model, options)?;
     let statistics = Statistics {
         runs: 1,
         iterations: u64::try_from(solved.simplex_iteration_count()).unwrap_or(0),
-        time: start.elapsed(),
+        time,
     };
+    total::count(statistics);
     let stopped = || SolveError::Stopped {
         model: model.name().into(),
         status: format!("{:?}", solved.status()),
@@ -192,7 +194,8 @@ fn solve_without_columns(model: &Model) -> Outcome<Point> {
     }
 }
 
-fn run(model: &Model, options: &SolverOptions) -> Result<SolvedModel, SolveError> {
+/// Runs the solver; the time is that within it, without building the problem.
+fn run(model: &Model, options: &SolverOptions) -> Result<(SolvedModel, Duration), SolveError> {
     let refused = |cause: String| SolveError::Refused {
         model: model.name().into(),
         cause,
@@ -223,10 +226,12 @@ fn run(model: &Model, options: &SolverOptions) -> Result<SolvedModel, SolveError
             .try_set_option(name, value)
             .map_err(|_| refused(format!("option `{name}` = {value}")))?;
     }
-    highs.try_solve().map_err(|status| SolveError::Stopped {
+    let start = Instant::now();
+    let solved = highs.try_solve().map_err(|status| SolveError::Stopped {
         model: model.name().into(),
         status: format!("{status:?}"),
-    })
+    })?;
+    Ok((solved, start.elapsed()))
 }
 
 fn build(model: &Model) -> Result<highs::Model, String> {

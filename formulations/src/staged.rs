@@ -73,6 +73,7 @@ mod oracle;
 mod plan;
 mod program;
 pub mod recompute;
+mod relaxation;
 mod screen;
 mod search;
 mod shortage;
@@ -87,7 +88,7 @@ pub use data::{
     Cell, Counts, Data, Layer, MAX_MODES, Partition, RecomputeMode, RecomputeRule, Scope, SideRow,
     Stage, StageIndex, StageTerm, Weights,
 };
-pub use dynamic::cell_optimum;
+pub use dynamic::{cell_optimum, cell_optimum_within};
 pub use oracle::oracle;
 pub use plan::{Plan, check_plan, plan_of};
 pub use screen::CellBound;

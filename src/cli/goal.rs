@@ -62,13 +62,7 @@ impl GoalArguments {
         }
         let gpus = instance.job.cluster.gpus;
         let counts = if objective.is_over_counts() {
-            let (from, to) = (self.gpus_from.unwrap_or(1), self.gpus_to.unwrap_or(gpus));
-            if from > to {
-                bail!(
-                    "no number of GPUs is at least {from} and at most {to}\nhint: lower `--gpus-from`"
-                );
-            }
-            objective::counts(&instance.job.cluster, from, to)
+            counts(instance, self.gpus_from, self.gpus_to, gpus)?
         } else {
             vec![gpus]
         };
@@ -88,6 +82,21 @@ impl GoalArguments {
             counts,
         }))
     }
+}
+
+/// The numbers of GPUs between the ends that are named, else 1 and `most`.
+pub(crate) fn counts(
+    instance: &Instance,
+    from: Option<u32>,
+    to: Option<u32>,
+    most: u32,
+) -> Result<Vec<u32>> {
+    let (from, to) = (from.unwrap_or(1), to.unwrap_or(most));
+    if from > to {
+        let hint = "lower `--gpus-from` or raise `--gpus-to`";
+        bail!("no number of GPUs is at least `{from}` and at most `{to}`\nhint: {hint}");
+    }
+    Ok(objective::counts(&instance.job.cluster, from, to))
 }
 
 /// Units of a deadline, in seconds.

@@ -6,9 +6,10 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use parlayout::instance::Instance;
 use parlayout::planner::{Best, PlanOptions};
-use parlayout::price::{self, FrontKind};
+use parlayout::price::{self, MORE_GPUS, Sought};
 use parlayout::report::{Colour, Style, json, pareto, price as report};
 
+use super::goal;
 use super::instance_arguments::InstanceArguments;
 use super::solve::SearchArguments;
 use super::{INFEASIBLE, SOLVED, STOPPED, print, style};
@@ -21,6 +22,12 @@ pub(crate) struct PriceArguments {
     /// Also draw the front, as SVG.
     #[arg(long, value_name = "FILE", requires = "pareto")]
     svg: Option<PathBuf>,
+    /// Fewest GPUs of `--pareto gpus-time`; 1 unless named.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_048_576))]
+    gpus_from: Option<u32>,
+    /// Most GPUs of `--pareto gpus-time`; twice the instance's unless named.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_048_576))]
+    gpus_to: Option<u32>,
     /// Format of the answer.
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     format: PriceFormat,
@@ -50,6 +57,12 @@ enum PriceFormat {
 
 pub(crate) fn run(arguments: &PriceArguments, colour: Colour) -> Result<u8> {
     let instance = arguments.instance.load()?;
+    let has_range = arguments.gpus_from.is_some() || arguments.gpus_to.is_some();
+    if has_range && arguments.pareto != Some(FrontChoice::GpusTime) {
+        bail!(
+            "`--gpus-from` and `--gpus-to` need an open number of GPUs\nhint: add `--pareto gpus-time`"
+        );
+    }
     let options = arguments.search.options();
     let style = style(colour, arguments.instance.typed());
     if let Some(choice) = arguments.pareto {
@@ -75,11 +88,15 @@ fn front(
     options: &PlanOptions,
     style: &Style,
 ) -> Result<u8> {
-    let kind = match choice {
-        FrontChoice::MemoryMfu => FrontKind::MemoryMfu,
-        FrontChoice::GpusTime => FrontKind::GpusTime,
+    let sought = match choice {
+        FrontChoice::MemoryMfu => Sought::Memory,
+        FrontChoice::GpusTime => {
+            let most = instance.job.cluster.gpus.saturating_mul(MORE_GPUS);
+            let (from, to) = (arguments.gpus_from, arguments.gpus_to);
+            Sought::Gpus(goal::counts(instance, from, to, most)?)
+        }
     };
-    let found = price::front(instance, kind, options)?;
+    let found = price::front(instance, &sought, options)?;
     if let Some(path) = &arguments.svg {
         write_svg(path, &pareto::svg(instance, &found))?;
     }
@@ -88,10 +105,10 @@ fn front(
         PriceFormat::Json => json::pareto(instance, &found),
         PriceFormat::Csv => pareto::csv(&found),
     })?;
-    Ok(if found.points.is_empty() {
-        INFEASIBLE
-    } else {
-        SOLVED
+    Ok(match (found.unproven, found.points.len()) {
+        (0, 0) => INFEASIBLE,
+        (0, _) => SOLVED,
+        _ => STOPPED,
     })
 }
 

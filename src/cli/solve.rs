@@ -1,10 +1,11 @@
 //! `parlayout solve`.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
+use formulations::solve::{self, Statistics};
 use parlayout::axis::{Axis, AxisSet};
 use parlayout::certificate;
 use parlayout::instance::Instance;
@@ -36,6 +37,9 @@ pub(crate) struct SolveArguments {
     /// Also write what proves the answer (docs/certificate.md), for `parlayout verify`.
     #[arg(long, value_name = "FILE")]
     certificate: Option<PathBuf>,
+    /// Also say on standard error how long the search took and how much of that was the solver's.
+    #[arg(long)]
+    verbose: bool,
     #[command(flatten)]
     instance: InstanceArguments,
     #[command(flatten)]
@@ -54,7 +58,8 @@ pub(crate) struct SearchArguments {
     /// Give every combination to the solver, also those that a bound excludes.
     #[arg(long)]
     no_prune: bool,
-    /// Longest time for the solver, in seconds; then the best known plan and its gap are printed.
+    /// Longest time for listing, bounding and solving, in seconds; then the best known plan and its
+    /// gap are printed.
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     time_limit: Option<Duration>,
 }
@@ -116,6 +121,28 @@ pub(crate) const fn exit_code(outcome: &Outcome) -> u8 {
 }
 
 pub(crate) fn run(arguments: &SolveArguments, colour: Colour) -> Result<u8> {
+    let start = Instant::now();
+    let code = answer(arguments, colour)?;
+    if arguments.verbose {
+        complain(&effort(start.elapsed(), solve::total()));
+    }
+    Ok(code)
+}
+
+/// How long all took, and the share of the solver. Numbers of GPUs are solved side by side, so the
+/// solver's time may be more than passed.
+fn effort(all: Duration, solver: Statistics) -> String {
+    let milliseconds = |time: Duration| time.as_secs_f64() * 1e3;
+    format!(
+        "note: {:.1} ms in all; HiGHS took {:.1} ms on all threads, in {} runs with {} simplex iterations",
+        milliseconds(all),
+        milliseconds(solver.time),
+        solver.runs,
+        solver.iterations
+    )
+}
+
+fn answer(arguments: &SolveArguments, colour: Colour) -> Result<u8> {
     let instance = arguments.instance.load()?;
     let options = options(arguments)?;
     if let Some(path) = &arguments.write_model {

@@ -28,6 +28,8 @@ pub struct Binding {
 pub struct Effect {
     /// The limit.
     pub limit: Limit,
+    /// Its name: of a rule, of a row, or a key of the instance.
+    pub name: String,
     /// How the best layout stands to it.
     pub now: String,
     /// The best layout without it.
@@ -52,11 +54,12 @@ pub const NEGLIGIBLE: Mfu = Mfu::new(5e-5);
 /// Most forbidden combinations, and most rows, that are tried one by one.
 const MOST_OF_A_KIND: usize = 16;
 
-impl std::fmt::Display for Limit {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl Limit {
+    /// The name of the rule or the row, or the key.
+    fn name(self, instance: &Instance) -> String {
         match self {
-            Self::Requirement(requirement) => requirement.fmt(f),
-            Self::OomRisk => f.pad("limits.max_oom_risk"),
+            Self::Requirement(requirement) => requirement.name(instance),
+            Self::OomRisk => "limits.max_oom_risk".to_owned(),
         }
     }
 }
@@ -84,6 +87,7 @@ pub fn binding(instance: &Instance, plan: &Plan) -> Result<Binding, PlanError> {
         let gain = best.prediction.mfu - plan.choice.prediction.mfu;
         effects.push(Effect {
             limit,
+            name: limit.name(instance),
             now: now(instance, limit, &plan.choice),
             without: best,
             gain: gain.max(Mfu::ZERO),

@@ -3,7 +3,10 @@
 use std::fmt::Write as _;
 
 use crate::axis::{Assignment, Axis};
+use crate::constraint::Constraint;
 use crate::quantity::Bytes;
+
+use super::rows::{self, RowChange};
 
 /// One change, from what the instance says.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,6 +26,13 @@ pub enum Change {
         permitted: Vec<Assignment>,
         /// Those that stay.
         kept: Vec<Assignment>,
+    },
+    /// Rows of the user's own that are moved or dropped.
+    Rows {
+        /// What becomes of those.
+        changed: Vec<RowChange>,
+        /// All rows then.
+        rows: Vec<Constraint>,
     },
     /// A larger accepted probability of running out of memory.
     OomRisk {
@@ -61,6 +71,13 @@ pub enum Change {
         /// Then.
         to: u32,
     },
+    /// Nodes of another size.
+    NodeSize {
+        /// GPUs of a node so far.
+        from: u32,
+        /// Then.
+        to: u32,
+    },
     /// GPUs with more memory.
     Memory {
         /// What a process can use so far.
@@ -80,12 +97,17 @@ impl Change {
                 let tables: Vec<String> = kept.iter().map(inline_table).collect();
                 format!("search.forbid=[{}]", tables.join(", "))
             }
+            Self::Rows { rows, .. } => {
+                let tables: Vec<String> = rows.iter().map(rows::inline_table).collect();
+                format!("constraint=[{}]", tables.join(", "))
+            }
             Self::OomRisk { to, .. } => format!("limits.max_oom_risk={to}"),
             Self::Framework { key, to } => format!("framework.{key}={to}"),
             Self::GlobalBatch { to, .. } => format!("training.global_batch={to}"),
             Self::SequenceLength { to, .. } => format!("training.sequence_length={to}"),
             Self::SmallerOptimizer => "training.optimizer=adam-bf16".to_owned(),
             Self::Gpus { to, .. } => format!("cluster.gpus={to}"),
+            Self::NodeSize { to, .. } => format!("cluster.gpus_per_node={to}"),
             Self::Memory { to, .. } => format!("cluster.memory={:.1} GB", to.value() / 1e9),
         }
     }
@@ -96,23 +118,30 @@ impl Change {
     /// | change | cost |
     /// |---|---|
     /// | values of an axis, a forbidden combination | 1 |
+    /// | a row of one's own | 1.25 where it is moved, 1.5 where it is dropped |
     /// | accepted risk | 2 + the risk |
     /// | framework | 3 |
     /// | global batch | 4 + its relative change |
     /// | sequence length | 5 + its relative change |
     /// | optimizer | 5.5 |
-    /// | GPUs, memory | 6 + their relative change |
+    /// | GPUs, size of a node, memory | 6 + their relative change |
     #[must_use]
     pub fn cost(&self) -> f64 {
         let relative = |from: f64, to: f64| (to / from - 1.0).abs();
         match *self {
             Self::Values { .. } | Self::Permit { .. } => 1.0,
+            Self::Rows { ref changed, .. } => {
+                let cost = |change: &RowChange| change.right.map_or(1.5, |_| 1.25);
+                changed.iter().map(cost).sum()
+            }
             Self::OomRisk { to, .. } => 2.0 + to,
             Self::Framework { .. } => 3.0,
             Self::GlobalBatch { from, to } => 4.0 + relative(from as f64, to as f64),
             Self::SequenceLength { from, to } => 5.0 + relative(from as f64, to as f64),
             Self::SmallerOptimizer => 5.5,
-            Self::Gpus { from, to } => 6.0 + relative(f64::from(from), f64::from(to)),
+            Self::Gpus { from, to } | Self::NodeSize { from, to } => {
+                6.0 + relative(f64::from(from), f64::from(to))
+            }
             Self::Memory { from, to } => 6.0 + relative(from.value(), to.value()),
         }
     }

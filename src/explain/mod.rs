@@ -7,6 +7,7 @@ pub mod comparison;
 mod quantities;
 pub mod reasons;
 pub mod repairs;
+pub mod rows;
 pub mod why_not;
 
 use crate::instance::Instance;

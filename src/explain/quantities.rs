@@ -31,6 +31,24 @@ pub(super) fn variations(
         }
         Quantity::GlobalBatch => global_batch(instance, witness),
         Quantity::SequenceLength => sequence_length(instance),
+        Quantity::NodeSize => node_size(instance, witness),
+    }
+}
+
+/// The smallest node that holds the tensor-parallel groups of the witness.
+fn node_size(instance: &Instance, witness: &Candidate) -> Variations {
+    let from = instance.job.cluster.gpus_per_node;
+    let to = from.max(witness.cell.tensor_parallel);
+    if to == from || !to.is_multiple_of(from) {
+        return Vec::new();
+    }
+    let mut job = instance.job.clone();
+    job.cluster.gpus_per_node = to;
+    let larger = instance.with_job(job);
+    if may_have_layout(&larger) {
+        vec![(Change::NodeSize { from, to }, larger)]
+    } else {
+        Vec::new()
     }
 }
 

@@ -50,8 +50,10 @@ impl Clash {
 /// A requirement and what it says here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reason {
-    /// The rule's name, or the key of what is listed.
+    /// What is demanded.
     pub requirement: Requirement,
+    /// The rule's or the row's name, or the key of what is listed.
+    pub name: String,
     /// What it demands, with amounts.
     pub message: String,
 }
@@ -67,7 +69,11 @@ pub fn reasons(instance: &Instance, kept: &[Axis], reread: &Reread) -> Result<Re
     let clashes = analysis.clashes.iter().map(|clash| {
         let reasons = clash.iter().map(|requirement| Reason {
             requirement,
-            message: message(instance, &analysis, *clash, requirement),
+            name: requirement.name(instance),
+            message: match requirement {
+                Requirement::Listed(axis) if kept.contains(&axis) => asked(instance, axis),
+                _ => message(instance, &analysis, *clash, requirement),
+            },
         });
         let (each_enough, besides) =
             reasons.partition(|reason| each_enough.contains(reason.requirement));
@@ -78,9 +84,22 @@ pub fn reasons(instance: &Instance, kept: &[Axis], reread: &Reread) -> Result<Re
     });
     Ok(Reasons {
         clashes: clashes.collect(),
-        nearest: nearest(instance, &analysis)?,
+        nearest: nearest(instance, &keeping(&analysis, kept))?,
         repairs: repairs(instance, &analysis, kept, reread)?,
     })
+}
+
+/// The analysis without the corrections that touch axes that are kept, if any others are left.
+fn keeping(analysis: &Analysis, kept: &[Axis]) -> Analysis {
+    let mut keeping = analysis.clone();
+    let touches = |it: &Correction, axis: Axis| it.dropped.contains(Requirement::Listed(axis));
+    keeping
+        .corrections
+        .retain(|it| !kept.iter().any(|&axis| touches(it, axis)));
+    if keeping.corrections.is_empty() {
+        return analysis.clone();
+    }
+    keeping
 }
 
 /// What a requirement demands of this instance.
@@ -106,6 +125,13 @@ fn message(
     }
 }
 
+/// The value that a question is about.
+fn asked(instance: &Instance, axis: Axis) -> String {
+    let values = instance.space.values(axis).iter();
+    let shown: Vec<String> = values.map(|&code| axis.show(code)).collect();
+    format!("the question asks for {}", any_of(&shown))
+}
+
 /// The values that an axis may take.
 fn listed(instance: &Instance, axis: Axis) -> String {
     let values = instance.space.values(axis);
@@ -119,7 +145,7 @@ fn listed(instance: &Instance, axis: Axis) -> String {
 }
 
 /// `1, 2 or 4`.
-fn any_of(shown: &[String]) -> String {
+pub(crate) fn any_of(shown: &[String]) -> String {
     match shown {
         [] => "nothing".to_owned(),
         [only] => only.clone(),
@@ -135,7 +161,7 @@ pub(super) fn row(instance: &Instance, index: usize) -> String {
         .get(index)
         .map_or_else(String::new, |row| {
             let (comparison, right) = (row.comparison.words(), row.right);
-            format!("`{}`: {row} is {comparison} {right}", row.name)
+            format!("{row} is {comparison} {right}")
         })
 }
 

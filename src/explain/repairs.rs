@@ -6,11 +6,13 @@ use crate::layout::{Checkpointing, Layout};
 use crate::plan::Evaluated;
 use crate::planner::PlanError;
 use crate::planner::infeasibility::{
-    Analysis, Correction, Requirement, RequirementSet, best_layout, without,
+    Analysis, Correction, Requirement, RequirementSet, best_layout, may_have_layout,
+    unlisted_values, without,
 };
 use crate::rule::Rule;
 
 use super::change::Change;
+use super::rows::{Way, changed_rows};
 use super::{Reread, best_plan, quantities};
 
 /// Changes with what they lead to.
@@ -87,6 +89,7 @@ pub(super) enum Quantity {
     Memory,
     GlobalBatch,
     SequenceLength,
+    NodeSize,
 }
 
 /// What of a correction can be switched, and the one quantity that has to change besides. `None`
@@ -99,6 +102,7 @@ fn split(dropped: RequirementSet) -> Option<(RequirementSet, Option<Quantity>)> 
             Requirement::Listed(_)
             | Requirement::Forbidden(_)
             | Requirement::CheckpointRule
+            | Requirement::Constraint(_)
             | Requirement::Rule(
                 Rule::LayersCoverStages | Rule::RmsNormKernelExcludesCheckpointing,
             ) => {
@@ -111,7 +115,8 @@ fn split(dropped: RequirementSet) -> Option<(RequirementSet, Option<Quantity>)> 
                 Quantity::GlobalBatch
             }
             Requirement::Rule(Rule::SequenceDivisible) => Quantity::SequenceLength,
-            Requirement::Constraint(_) | Requirement::Rule(_) => return None,
+            Requirement::Rule(Rule::TensorParallelWithinNode) => Quantity::NodeSize,
+            Requirement::Rule(_) => return None,
         };
         if quantity.is_some_and(|other| other != needed) {
             return None;
@@ -141,14 +146,62 @@ fn changes(instance: &Instance, correction: &Correction) -> Result<Vec<Vec<Chang
             continue;
         };
         let requirements = switched.iter();
-        let mut changes: Vec<Change> = requirements
+        let mut others: Vec<Change> = requirements
             .filter_map(|requirement| switch_change(instance, requirement, &best.layout))
             .collect();
-        merge_permits(&mut changes);
-        changes.extend(change);
-        found.push(changes);
+        merge_permits(&mut others);
+        others.extend(change);
+        let rows = row_positions(instance, switched);
+        if rows.is_empty() {
+            found.push(others);
+            continue;
+        }
+        for way in [Way::Moved, Way::Dropped] {
+            let (changed, rows) = changed_rows(instance, &rows, way, (&varied, &best.layout))?;
+            let rows = Change::Rows { changed, rows };
+            found.push([&[rows], others.as_slice()].concat());
+        }
+    }
+    if let (Some(axis), None) = (only_degree(switched), quantity) {
+        found.extend(nearest_value(instance, axis).map(|change| vec![change]));
     }
     Ok(found)
+}
+
+/// The one axis of numbers that is switched, and nothing besides.
+fn only_degree(switched: RequirementSet) -> Option<Axis> {
+    let mut requirements = switched.iter();
+    match (requirements.next(), requirements.next()) {
+        (Some(Requirement::Listed(axis)), None) => Some(axis).filter(|it| it.names().is_none()),
+        _ => None,
+    }
+}
+
+/// The value nearest to those that are listed with which there may be a layout: the best layout's own
+/// may be far from what was meant.
+fn nearest_value(instance: &Instance, axis: Axis) -> Option<Change> {
+    let from = instance.space.values(axis).to_vec();
+    let distance = |value: u32| {
+        let to = |&listed: &u32| (f64::from(value) / f64::from(listed)).ln().abs();
+        from.iter().map(to).fold(f64::INFINITY, f64::min)
+    };
+    let mut others = unlisted_values(instance, axis);
+    others.retain(|value| !from.contains(value));
+    others.sort_by(|&a, &b| distance(a).total_cmp(&distance(b)).then(a.cmp(&b)));
+    let has_layout = |&value: &u32| {
+        let mut pinned = instance.clone();
+        pinned.space.restrict(axis, vec![value]);
+        may_have_layout(&pinned)
+    };
+    let to = vec![others.into_iter().find(has_layout)?];
+    Some(Change::Values { axis, from, to })
+}
+
+/// Positions of the rows among the requirements.
+fn row_positions(instance: &Instance, switched: RequirementSet) -> Vec<usize> {
+    let all = 0..instance.space.constraints.len();
+    all.filter(|&position| switched.contains(Requirement::Constraint(position)))
+        .collect()
 }
 
 /// The instance without the switched requirements, rules by the framework's keys.

@@ -1,5 +1,7 @@
 //! Walks the layout space and names the rules that each combination breaks.
 
+use std::time::Instant;
+
 use crate::axis::{Axis, Candidate};
 use crate::cost_model::pipeline::{even_partition, interleaved_partition};
 use crate::framework::FusedRmsNorm;
@@ -12,6 +14,10 @@ use super::constraints;
 /// Combinations up to which the program carries those that break a rule as columns too.
 pub const LITERAL_LIMIT: u64 = 20_000;
 
+/// Combinations that are listed whatever the time, so that a limit changes nothing in usual spaces: it
+/// takes a tenth of a second.
+pub const LEAST_LISTED: usize = 100_000;
+
 /// The combinations that a program decides among.
 #[derive(Debug, Clone)]
 pub struct Candidates {
@@ -19,6 +25,8 @@ pub struct Candidates {
     pub entries: Vec<(Candidate, RuleSet)>,
     /// Rules whose violators were left out.
     pub applied_before: Vec<Rule>,
+    /// Whether the time was over before all were listed.
+    pub is_cut: bool,
 }
 
 /// Lists the combinations of the space. A space of up to [`LITERAL_LIMIT`] is listed whole, so
@@ -30,18 +38,32 @@ pub struct Candidates {
 /// order of their codes.
 #[must_use]
 pub fn list(instance: &Instance) -> Candidates {
+    list_until(instance, None)
+}
+
+/// The same, as far as it gets until `deadline`, and at least [`LEAST_LISTED`] of them.
+#[must_use]
+pub fn list_until(instance: &Instance, deadline: Option<Instant>) -> Candidates {
     let space = &instance.space;
     let literal = space.combinations() <= LITERAL_LIMIT;
-    let mut entries = Vec::new();
-    let mut codes = [0; Axis::COUNT];
-    walk(instance, literal, 0, &mut codes, &mut entries);
+    let mut walk = Walk {
+        instance,
+        literal,
+        codes: [0; Axis::COUNT],
+        by_degrees: RuleSet::EMPTY,
+        deadline,
+        is_cut: false,
+        entries: Vec::new(),
+    };
+    walk.visit(0);
     let applied_before = if literal {
         Vec::new()
     } else {
         structural_rules(instance)
     };
     Candidates {
-        entries,
+        entries: walk.entries,
+        is_cut: walk.is_cut,
         applied_before,
     }
 }
@@ -74,28 +96,58 @@ const ORDER: [Axis; Axis::COUNT] = [
     Axis::Schedule,
 ];
 
-fn walk(
-    instance: &Instance,
+/// Axes decided when all are but the flags.
+const DEGREES: usize = 7;
+
+/// A walk through the space.
+struct Walk<'a> {
+    instance: &'a Instance,
+    /// Whether what breaks a rule is listed too.
     literal: bool,
-    depth: usize,
-    codes: &mut [u32; Axis::COUNT],
-    entries: &mut Vec<(Candidate, RuleSet)>,
-) {
-    let Some(&axis) = ORDER.get(depth) else {
-        let candidate = Candidate::from_codes(codes);
-        let broken = broken_rules(instance, &candidate);
-        if literal || broken.is_empty() {
-            entries.push((candidate, broken));
+    codes: [u32; Axis::COUNT],
+    /// What the degrees break.
+    by_degrees: RuleSet,
+    deadline: Option<Instant>,
+    is_cut: bool,
+    entries: Vec<(Candidate, RuleSet)>,
+}
+
+impl Walk<'_> {
+    fn visit(&mut self, depth: usize) {
+        if depth == DEGREES {
+            let is_over = |deadline: Instant| deadline <= Instant::now();
+            self.is_cut |= self.entries.len() >= LEAST_LISTED && self.deadline.is_some_and(is_over);
+            if self.is_cut {
+                return;
+            }
+            let degrees = Candidate::from_codes(&self.codes);
+            self.by_degrees = broken_by_degrees(self.instance, &degrees.cell);
+            let relaxed = self.instance.space.relaxed;
+            if !self.literal && !self.by_degrees.without(relaxed).is_empty() {
+                return;
+            }
         }
-        return;
-    };
-    for &code in instance.space.values(axis) {
-        codes[axis as usize] = code;
-        let relaxed = instance.space.relaxed.contains(Rule::GpuCount);
-        if !literal && !relaxed && axis == Axis::DataParallel && !fills_cluster(instance, codes) {
-            continue;
+        let Some(&axis) = ORDER.get(depth) else {
+            let candidate = Candidate::from_codes(&self.codes);
+            let broken = self
+                .by_degrees
+                .union(broken_by_flags(self.instance, &candidate))
+                .without(self.instance.space.relaxed);
+            if self.literal || broken.is_empty() {
+                self.entries.push((candidate, broken));
+            }
+            return;
+        };
+        let space = &self.instance.space;
+        let is_open = self.literal || space.relaxed.contains(Rule::GpuCount);
+        for &code in space.values(axis) {
+            self.codes[axis as usize] = code;
+            let is_full = axis != Axis::DataParallel || fills_cluster(self.instance, &self.codes);
+            if is_open || is_full {
+                self.visit(depth + 1);
+            }
         }
-        walk(instance, literal, depth + 1, codes, entries);
+        self.codes[axis as usize] = space.values(axis).first().copied().unwrap_or(0);
     }
 }
 
@@ -116,8 +168,14 @@ fn fills_cluster(instance: &Instance, codes: &[u32; Axis::COUNT]) -> bool {
 /// The rules on discrete choices that the candidate breaks.
 #[must_use]
 pub fn broken_rules(instance: &Instance, candidate: &Candidate) -> RuleSet {
+    broken_by_degrees(instance, &candidate.cell)
+        .union(broken_by_flags(instance, candidate))
+        .without(instance.space.relaxed)
+}
+
+/// The rules that degrees, virtual stages and the micro-batch break whatever the other choices.
+fn broken_by_degrees(instance: &Instance, cell: &Cell) -> RuleSet {
     let job = &instance.job;
-    let cell = &candidate.cell;
     let tp = u64::from(cell.tensor_parallel);
     let pp = u64::from(cell.pipeline_parallel);
     let interleaved = cell.virtual_stages > 1;
@@ -140,31 +198,39 @@ pub fn broken_rules(instance: &Instance, candidate: &Candidate) -> RuleSet {
         Rule::GlobalBatchDivisible,
         batch_remainder(instance, cell) != 0,
     );
-    broken.insert_if(
-        Rule::SequenceDivisible,
-        sequence_remainder(instance, cell) != 0,
-    );
     broken.insert_if(Rule::LayersCoverStages, partition(instance, cell).is_none());
-    broken.insert_if(
-        Rule::SequenceParallelNeedsTensorParallel,
-        candidate.code(Axis::SequenceParallel) == 1 && tp == 1,
-    );
-    broken.insert_if(
-        Rule::InterleavingNeedsPipeline,
-        interleaved && (pp == 1 || candidate.code(Axis::Schedule) != 0),
-    );
+    broken.insert_if(Rule::InterleavingNeedsPipeline, interleaved && pp == 1);
     broken.insert_if(
         Rule::InterleavingMicroBatches,
         interleaved && (micro_batches < pp || !micro_batches.is_multiple_of(pp)),
     );
+    broken.insert_if(Rule::ExpertsDivisible, cell.expert_parallel > 1);
+    broken
+}
+
+/// The rules that the other choices break, together with the degrees.
+fn broken_by_flags(instance: &Instance, candidate: &Candidate) -> RuleSet {
+    let cell = &candidate.cell;
+    let mut broken = RuleSet::EMPTY;
+    broken.insert_if(
+        Rule::SequenceDivisible,
+        sequence_remainder(instance, cell) != 0,
+    );
+    broken.insert_if(
+        Rule::SequenceParallelNeedsTensorParallel,
+        candidate.code(Axis::SequenceParallel) == 1 && cell.tensor_parallel == 1,
+    );
+    broken.insert_if(
+        Rule::InterleavingNeedsPipeline,
+        cell.virtual_stages > 1 && candidate.code(Axis::Schedule) != 0,
+    );
     broken.insert_if(
         Rule::ShardingExcludesPipeline,
-        candidate.code(Axis::Sharding) >= 2 && pp > 1,
+        candidate.code(Axis::Sharding) >= 2 && cell.pipeline_parallel > 1,
     );
-    broken.insert_if(Rule::ExpertsDivisible, cell.expert_parallel > 1);
     broken.insert_if(
         Rule::RmsNormKernelExcludesCheckpointing,
-        job.framework.fused_rmsnorm == FusedRmsNorm::ExcludesCheckpointing
+        instance.job.framework.fused_rmsnorm == FusedRmsNorm::ExcludesCheckpointing
             && cell.rmsnorm_kernel == RmsNormKernel::Fused
             && candidate.checkpointing != Checkpointing::None,
     );
@@ -175,7 +241,7 @@ pub fn broken_rules(instance: &Instance, candidate: &Candidate) -> RuleSet {
         .any(|assignment| assignment.matches(candidate));
     broken.insert_if(Rule::Forbidden, forbidden);
     broken.insert_if(Rule::Constraint, constraints::breaks_cell(instance, cell));
-    broken.without(instance.space.relaxed)
+    broken
 }
 
 /// `gb mod (dp b)`: 0 for whole micro-batches on every replica.

@@ -13,7 +13,6 @@ use crate::axis::Candidate;
 use crate::constraint::{Comparison, Constraint, Decision};
 use crate::instance::Instance;
 use crate::layout::{Cell, Layout};
-use crate::rule::Rule;
 
 use super::candidates;
 
@@ -53,11 +52,6 @@ fn cell_part(row: &Constraint, cell: &Cell, batch: u64) -> i64 {
     row.left(&without_layers, batch)
 }
 
-/// The name of a row: `constraint(few_stages)`.
-fn name(row: &Constraint) -> String {
-    format!("{}({})", Rule::Constraint, row.name)
-}
-
 const fn sense(comparison: Comparison) -> Sense {
     match comparison {
         Comparison::AtMost => Sense::AtMost,
@@ -77,7 +71,7 @@ pub(super) fn choice_rows(instance: &Instance, chosen: &[Candidate]) -> Vec<Row>
         )
     };
     let rows = instance.space.constraints.iter().map(|row| Row {
-        name: name(row),
+        name: row.rule(),
         left: LeftSide::OverItems(chosen.iter().map(|item| left(row, item)).collect()),
         sense: sense(row.comparison),
         right: row.right,
@@ -107,7 +101,7 @@ pub(super) fn side_rows(instance: &Instance, cells: &[Cell]) -> Vec<SideRow> {
             });
         }
         SideRow {
-            name: name(row),
+            name: row.rule(),
             scope: Scope::Every,
             cells: cells
                 .iter()

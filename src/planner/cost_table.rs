@@ -1,16 +1,18 @@
 //! The quantised costs of every combination of a space.
 
 use std::collections::HashMap;
+use std::time::{Duration, Instant};
 
 use crate::axis::Candidate;
 use crate::cost_model::CellCosts;
 use crate::instance::Instance;
 use crate::layout::{Cell, Layout};
+use crate::plan::Extent;
 use crate::quantity::Seconds;
 use crate::rule::{Rule, RuleSet};
 
 use super::candidates;
-use super::quantise::{self, CellUnits, Quantum};
+use super::quantise::{self, CellUnits, Quantum, StageLists};
 
 /// One combination of the space.
 #[derive(Debug, Clone, Copy)]
@@ -51,14 +53,27 @@ pub struct CostTable<'a> {
     pub entries: Vec<Entry>,
     /// Rules whose violators are not listed.
     pub applied_before: Vec<Rule>,
+    /// Which combinations of the space are listed.
+    pub extent: Extent,
 }
+
+/// The part of a time limit that the listing may take is one over this: what follows it takes
+/// about twice as long.
+const LISTING: u32 = 4;
 
 impl<'a> CostTable<'a> {
     /// Lists the space and quantises its costs; combinations that break a rule on discrete
     /// choices have none.
     #[must_use]
     pub fn new(instance: &'a Instance) -> Self {
-        let listed = candidates::list(instance);
+        Self::within(instance, None)
+    }
+
+    /// The same, listing no further than a share of `time_limit` allows.
+    #[must_use]
+    pub fn within(instance: &'a Instance, time_limit: Option<Duration>) -> Self {
+        let deadline = time_limit.and_then(|limit| Instant::now().checked_add(limit / LISTING));
+        let listed = candidates::list_until(instance, deadline);
         let mut positions: HashMap<Cell, usize> = HashMap::new();
         let mut costs: Vec<CellCosts> = Vec::new();
         let mut cell_of = |candidate: &Candidate| {
@@ -79,10 +94,12 @@ impl<'a> CostTable<'a> {
             .collect();
         let layers = instance.job.transformer.layers;
         let quantum = quantum(&costs, layers);
+        let mut lists = StageLists::default();
         let cells: Vec<CellUnits> = costs
             .iter()
-            .map(|cell| CellUnits::new(cell, quantum))
+            .map(|cell| CellUnits::sharing(cell, quantum, &mut lists))
             .collect();
+        drop(costs);
         for entry in &mut entries {
             if let Some(cell) = entry.cell {
                 entry.bound = balanced_bound(&cells[cell], &entry.candidate, i64::from(layers));
@@ -95,6 +112,25 @@ impl<'a> CostTable<'a> {
             cells,
             entries,
             applied_before: listed.applied_before,
+            extent: if listed.is_cut {
+                Extent::Cut
+            } else {
+                Extent::Whole
+            },
+        }
+    }
+
+    /// The same costs for an instance that differs in the accepted risk alone.
+    #[must_use]
+    pub fn at_risk_of(self, instance: &Instance) -> CostTable<'_> {
+        CostTable {
+            instance,
+            capacity: quantise::capacity(instance),
+            quantum: self.quantum,
+            cells: self.cells,
+            entries: self.entries,
+            applied_before: self.applied_before,
+            extent: self.extent,
         }
     }
 

@@ -7,6 +7,7 @@
 //! (Reiter, Artificial Intelligence 32, 1987), found by the program [`hitting_set`].
 
 mod broken;
+mod floor;
 mod relaxation;
 mod requirement;
 mod room;
@@ -24,7 +25,6 @@ pub use universe::{context_parallel_degrees, tensor_parallel_degrees, unlisted_v
 pub use walk::Correction;
 
 use crate::axis::Candidate;
-use crate::constraint::Constraint;
 use crate::feasibility;
 use crate::instance::Instance;
 use crate::layout::{Checkpointing, Layout, Recompute};
@@ -63,14 +63,13 @@ pub struct Shortage {
 ///
 /// When the solver fails.
 pub fn analyse(instance: &Instance, formulation: Formulation) -> Result<Analysis, PlanError> {
-    let rowless = without_layer_rows(instance);
-    let corrections = Walk::new(&rowless, formulation).corrections();
+    let corrections = Walk::new(instance, formulation).corrections();
     let corrections = if constraints::concern_layers(instance) {
         rows::with_layer_rows(instance, corrections)?
     } else {
         corrections
     };
-    let least = Walk::new(&rowless, formulation).least_shortfall();
+    let least = Walk::new(instance, formulation).least_shortfall();
     Ok(Analysis {
         clashes: clashes(&corrections)?,
         corrections,
@@ -83,18 +82,10 @@ pub fn analyse(instance: &Instance, formulation: Formulation) -> Result<Analysis
     })
 }
 
-/// The instance without the rows of the user's own that are about layers: the walk cannot judge
-/// them.
-fn without_layer_rows(instance: &Instance) -> Instance {
-    let mut rowless = instance.clone();
-    rowless.space.constraints.retain(Constraint::is_of_cell);
-    rowless
-}
-
 /// Whether the instance has a layout, rows about layers apart: quicker than a plan.
 #[must_use]
 pub fn may_have_layout(instance: &Instance) -> bool {
-    Walk::new(&without_layer_rows(instance), Formulation::Staged).finds_layout()
+    Walk::new(instance, Formulation::Staged).finds_layout()
 }
 
 /// The best layout of a relaxed instance; `None` if it has none, or if its rows of the user's own
@@ -116,8 +107,7 @@ pub fn best_layout(instance: &Instance) -> Result<Option<Evaluated>, PlanError> 
 /// memory.
 #[must_use]
 pub fn least_shortage(instance: &Instance) -> Option<Bytes> {
-    let rowless = without_layer_rows(instance);
-    let least = Walk::new(&rowless, Formulation::Staged).least_shortfall()?;
+    let least = Walk::new(instance, Formulation::Staged).least_shortfall()?;
     (least.amount > 0).then(|| Bytes::new(least.amount as f64 * KIB))
 }
 
@@ -174,7 +164,7 @@ pub(super) fn explain(instance: &Instance, proof: Proof) -> Result<Infeasibility
     let analysis = analyse(instance, proof.formulation)?;
     let clash = analysis.clashes.first().copied().unwrap_or_default();
     Ok(Infeasibility {
-        clashing_rules: clash.iter().map(|it| it.to_string()).collect(),
+        clashing_rules: clash.iter().map(|it| it.name(instance)).collect(),
         nearest: nearest(instance, &analysis)?,
         proof,
     })
@@ -228,7 +218,7 @@ fn layout_without(
     let Correction { dropped, witness } = correction;
     if dropped.contains(memory) {
         let relaxed = without(instance, dropped.without(memory), witness);
-        let least = Walk::new(&without_layer_rows(&relaxed), Formulation::Staged).least_shortfall();
+        let least = Walk::new(&relaxed, Formulation::Staged).least_shortfall();
         return Ok(least.map(|least| least.layout));
     }
     let best = best_layout(&without(instance, *dropped, witness))?;

@@ -1,16 +1,19 @@
 //! Plans with the program `layout choice`: one-hot axes, the framework's own cut into stages, one
 //! checkpointing flag for all layers.
 
+use std::time::Instant;
+
 use formulations::layout_choice as program;
 use formulations::model::Model;
 use formulations::solve::{Outcome as Solved, SolverOptions};
 
 use crate::instance::Instance;
-use crate::plan::{Formulation, Outcome, Plan, Proof};
+use crate::plan::{Extent, Formulation, Outcome, Plan, Proof};
 use crate::quantity::Mfu;
 
 use super::best_first::{self, Evaluation, Walk};
 use super::cost_table::CostTable;
+use super::objective::least_step_time;
 use super::{PlanError, PlanOptions, Pruning, classes, encode, infeasibility, quantise, verify};
 
 /// Combinations over capacity that the program carries besides those that fit.
@@ -25,7 +28,8 @@ pub(super) const SOLVER: &str = "HiGHS";
 ///
 /// When the solver fails, or its answer fails the verification.
 pub fn plan(instance: &Instance, options: &PlanOptions) -> Result<Outcome, PlanError> {
-    let table = CostTable::new(instance);
+    let start = Instant::now();
+    let table = CostTable::within(instance, options.time_limit);
     let candidates = table.entries.iter().map(|entry| entry.candidate);
     let classes = classes::classes(candidates, options.diverse);
     let count = options.alternatives + 1;
@@ -34,10 +38,25 @@ pub fn plan(instance: &Instance, options: &PlanOptions) -> Result<Outcome, PlanE
     let proof = proof(&table, &walk, &indices, options.pruning);
     let data = encode::data(&table, &indices);
     let solver = SolverOptions {
-        time_limit: options.time_limit,
+        time_limit: options
+            .time_limit
+            .map(|limit| limit.saturating_sub(start.elapsed())),
         ..SolverOptions::default()
     };
     match program::solve(&data, &solver)? {
+        Solved::Infeasible { .. } | Solved::Unknown { .. } if table.extent == Extent::Cut => {
+            Ok(Outcome::Unknown(proof))
+        }
+        Solved::Optimal { solution, .. } | Solved::Feasible { solution, .. }
+            if table.extent == Extent::Cut =>
+        {
+            // The matrix products alone bound what was not listed.
+            let least = table.quantum.units_within(least_step_time(&instance.job));
+            let bound = table.quantum.parts_per_billion(&instance.job, least);
+            let bound = bound.max(solution.bound);
+            let plan = decode(&table, &walk, indices[solution.item], bound, proof)?;
+            Ok(Outcome::Feasible(plan))
+        }
         Solved::Infeasible { .. } => Ok(Outcome::Infeasible(infeasibility::explain(
             instance, proof,
         )?)),
@@ -118,6 +137,7 @@ fn proof(table: &CostTable, walk: &Walk, indices: &[usize], pruning: Pruning) ->
         cells_infeasible: infeasible as u64,
         cells_pruned: pruned as u64,
         cells_solved: indices.len() as u64,
+        extent: table.extent,
         applied_before: table
             .applied_before
             .iter()

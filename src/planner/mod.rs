@@ -33,7 +33,7 @@ pub struct PlanOptions {
     pub formulation: Formulation,
     /// Which combinations the program decides among.
     pub pruning: Pruning,
-    /// Longest time for the solver.
+    /// Longest time for listing the combinations and for the solver.
     pub time_limit: Option<Duration>,
     /// Next-best layouts to list.
     pub alternatives: usize,

@@ -4,11 +4,14 @@
 //! rounded up (capacities down), so that what fits in integers fits in truth. Each
 //! coefficient is rounded once; everything after is exact integer arithmetic.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use crate::cost_model::pipeline::{FILL_STEPS, chunks_in_flight};
 use crate::cost_model::{CellCosts, flops, memory};
 use crate::instance::Instance;
 use crate::job::Job;
-use crate::layout::Stage;
+use crate::layout::{Schedule, Stage};
 use crate::quantity::{Bytes, Mfu, Seconds};
 use crate::rule::Rule;
 
@@ -55,6 +58,12 @@ impl Quantum {
         self.stage * (units as f64 / STEPS as f64)
     }
 
+    /// The most units of the objective that take no longer than `step_time`.
+    #[must_use]
+    pub fn units_within(self, step_time: Seconds) -> i64 {
+        (step_time / self.stage * STEPS as f64).floor() as i64
+    }
+
     /// Utilisation in parts per billion of a step of `units`.
     #[must_use]
     pub fn parts_per_billion(self, job: &Job, units: i64) -> i64 {
@@ -91,7 +100,7 @@ pub fn capacity_at_risk(job: &Job, risk: f64) -> i64 {
 }
 
 /// What a stage adds to its layers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct StageUnits {
     /// Time of head and transfers for a micro-batch, over `v`.
     pub extra_time: i64,
@@ -132,14 +141,51 @@ pub struct CellUnits {
     pub kept: [i64; 3],
     /// Workspace by mode, `W`.
     pub workspace: [i64; 3],
-    /// One entry a pipeline stage.
-    pub stages: Vec<StageUnits>,
+    /// One entry a pipeline stage; cells that agree in all of them may share them.
+    pub stages: Arc<[StageUnits]>,
+}
+
+/// Stages of cells, each list once: cells that differ in kernels alone have the same.
+#[derive(Debug, Default)]
+pub struct StageLists {
+    known: HashMap<StageKey, Arc<[StageUnits]>>,
+}
+
+/// What the stages of a cell follow from: the first, a middle and the last, and the schedule.
+type StageKey = ([StageUnits; 3], u32, u32, Schedule, u64);
+
+impl StageLists {
+    /// The stages of a cell.
+    fn stages(&mut self, costs: &CellCosts, unit: impl Fn(u32) -> StageUnits) -> Arc<[StageUnits]> {
+        let cell = &costs.cell;
+        let count = cell.pipeline_parallel;
+        // Embedding and head are on the ends or on all stages: those in the middle are alike but for
+        // what is in flight, which follows from the rest of the key.
+        let samples = [0, 1.min(count - 1), count - 1].map(&unit);
+        let key = (
+            samples,
+            count,
+            cell.virtual_stages,
+            cell.schedule,
+            costs.micro_batches,
+        );
+        let known = self.known.entry(key);
+        known
+            .or_insert_with(|| (0..count).map(unit).collect())
+            .clone()
+    }
 }
 
 impl CellUnits {
     /// Rounds the coefficients of a cell.
     #[must_use]
     pub fn new(costs: &CellCosts, quantum: Quantum) -> Self {
+        Self::sharing(costs, quantum, &mut StageLists::default())
+    }
+
+    /// The same, sharing stages with the cells before.
+    #[must_use]
+    pub fn sharing(costs: &CellCosts, quantum: Quantum, lists: &mut StageLists) -> Self {
         let v = f64::from(costs.cell.virtual_stages);
         let time = |duration: Seconds| quantum.round(duration / v);
         let share = |amount: Bytes| up(amount / v);
@@ -147,7 +193,7 @@ impl CellUnits {
         let reduction = costs.data_parallel + costs.optimizer;
         let sum_weight = (costs.fill_share * v * FILL_STEPS).round() as i64;
         let chunks = costs.micro_batches as i64 * i64::from(costs.cell.virtual_stages);
-        let stages = (0..costs.cell.pipeline_parallel).map(|index| {
+        let stage = |index: u32| {
             let extra = costs.extra(index);
             let parameters = extra.parameters;
             StageUnits {
@@ -156,7 +202,7 @@ impl CellUnits {
                 fixed_memory: up(Bytes::new(parameters * state) + extra.logits + costs.fixed),
                 in_flight: chunks_in_flight(&costs.cell, index, costs.micro_batches) as i64,
             }
-        });
+        };
         Self {
             max_weight: STEPS * chunks - sum_weight,
             sum_weight,
@@ -170,7 +216,7 @@ impl CellUnits {
             activations: share(costs.layer_memory.activations),
             kept: costs.layer_memory.kept.map(share),
             workspace: costs.layer_memory.workspace.map(up),
-            stages: stages.collect(),
+            stages: lists.stages(costs, stage),
         }
     }
 

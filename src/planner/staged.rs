@@ -1,20 +1,23 @@
 //! Plans with the program `staged`: the combination, the layers of every stage and how many of them
 //! are checkpointed, together.
 
+use std::time::{Duration, Instant};
+
 use formulations::model::Model;
-use formulations::solve::{Outcome as Solved, SolverOptions, Statistics};
-use formulations::staged::bounds::{balance_bound, bottleneck_bound};
+use formulations::solve::{Outcome as Solved, SolverOptions};
+use formulations::staged::bounds::{Scratch, balance_bound, bottleneck_bound_with};
 use formulations::staged::{self as program, Data, Plan as ProgramPlan};
 
 use crate::axis::AxisSet;
 use crate::instance::Instance;
 use crate::layout::{Cell, Layout};
-use crate::plan::{Evaluated, Formulation, Outcome, Plan, Proof};
+use crate::plan::{Extent, Formulation, Outcome, Plan, Proof};
 use crate::quantity::Mfu;
 
 use super::classes::{self, Thresholds};
 use super::cost_table::CostTable;
 use super::layout_choice::{NEGLIGIBLE_RISK, SOLVER};
+use super::objective::least_step_time;
 use super::staged_cells::{Choice, Variant, choices, quick_objective, relaxed, variants};
 use super::{Best, PlanError, PlanOptions, Pruning, constraints, infeasibility, verify};
 
@@ -61,6 +64,7 @@ fn screen_diverse(table: &CostTable, count: usize, axes: AxisSet, pruning: Pruni
     let mut order: Vec<usize> = (0..choices.len()).collect();
     order.sort_by_key(|&index| (first[index], index));
     let mut bounds: Vec<ChoiceBound> = first.into_iter().map(ChoiceBound::Pruned).collect();
+    let mut scratch = Scratch::default();
     let mut known = Thresholds::new(count, classes.iter().max().map_or(0, |last| last + 1));
     for index in order {
         let ChoiceBound::Pruned(bound) = bounds[index] else {
@@ -74,7 +78,8 @@ fn screen_diverse(table: &CostTable, count: usize, axes: AxisSet, pruning: Pruni
                 continue;
             }
         }
-        let Some(bound) = bottleneck_bound(&relaxed(table, &choices[index]).cell, layers) else {
+        let relaxed = relaxed(table, &choices[index]).cell;
+        let Some(bound) = bottleneck_bound_with(&relaxed, layers, &mut scratch) else {
             bounds[index] = ChoiceBound::Infeasible;
             continue;
         };
@@ -172,16 +177,17 @@ impl Encoded {
 ///
 /// When the solver fails, or its answer fails the verification.
 pub fn plan(instance: &Instance, options: &PlanOptions) -> Result<Outcome, PlanError> {
-    let table = CostTable::new(instance);
+    let start = Instant::now();
+    let table = CostTable::within(instance, options.time_limit);
     let count = options.alternatives + 1;
     let screening = screen_diverse(&table, count, options.diverse, options.pruning);
     let encoded = encode(&table, &screening);
-    let solver = SolverOptions {
-        time_limit: options.time_limit,
+    let left = |options: &PlanOptions| SolverOptions {
+        time_limit: time_left(options, start),
         ..SolverOptions::default()
     };
-    let report = program::solve(&encoded.data, &solver)?;
-    let proof = proof(&table, &screening, report.outcome.statistics());
+    let report = program::solve(&encoded.data, &left(options))?;
+    let proof = proof(&table, &screening);
     let finish = |best: &ProgramPlan, bound: i64| -> Result<Plan, PlanError> {
         let claimed = |units: i64| table.quantum.parts_per_billion(&instance.job, units);
         let decoded = |plan: &ProgramPlan| {
@@ -193,32 +199,35 @@ pub fn plan(instance: &Instance, options: &PlanOptions) -> Result<Outcome, PlanE
         };
         let choice = decoded(best)?;
         let class = |plan: &ProgramPlan| encoded.class(&screening, plan.cell);
-        let others = encoded.top(&screening, options.alternatives + 1, &solver)?;
+        let others = encoded.top(&screening, options.alternatives + 1, &left(options))?;
         let others = others.iter().filter(|plan| class(plan) != class(best));
         let alternatives = others
             .take(options.alternatives)
             .map(decoded)
             .collect::<Result<_, _>>()?;
-        let safer = safer(instance, choice.prediction.oom_probability, options)?;
+        // Without a bound both are infinite.
+        let beyond = best.objective as f64 / bound.max(0) as f64;
         let proof = Proof {
-            bound_mfu: choice.prediction.mfu * (best.objective as f64 / bound.max(1) as f64),
+            bound_mfu: choice.prediction.mfu * beyond,
             bound_parts: claimed(bound),
-            gap: (best.objective - bound) as f64 / bound.max(1) as f64,
+            gap: beyond - 1.0,
             ..proof.clone()
         };
         Ok(Plan {
             choice,
             alternatives,
-            safer,
+            safer: None,
             proof,
         })
     };
-    Ok(match &report.outcome {
-        Solved::Optimal { solution, .. } => Outcome::Optimal(finish(solution, solution.objective)?),
+    let outcome = match within_all(report.outcome, &table) {
+        Solved::Optimal { solution, .. } => {
+            Outcome::Optimal(finish(&solution, solution.objective)?)
+        }
         Solved::Feasible {
             solution, bound, ..
         } => {
-            let plan = finish(solution, bound.floor() as i64)?;
+            let plan = finish(&solution, bound.floor() as i64)?;
             // A limit that comes when nothing better is left changes nothing.
             if plan.gap_is_closed() {
                 Outcome::Optimal(plan)
@@ -228,7 +237,79 @@ pub fn plan(instance: &Instance, options: &PlanOptions) -> Result<Outcome, PlanE
         }
         Solved::Infeasible { .. } => Outcome::Infeasible(infeasibility::explain(instance, proof)?),
         Solved::Unknown { .. } => Outcome::Unknown(proof),
-    })
+    };
+    with_safer(outcome, table, options, start)
+}
+
+/// What is left of the time limit.
+fn time_left(options: &PlanOptions, start: Instant) -> Option<Duration> {
+    let limit = options.time_limit?;
+    Some(limit.saturating_sub(start.elapsed()))
+}
+
+/// What an answer over the listed combinations says of all: where the time was over before all were
+/// listed, the matrix products alone bound the rest.
+fn within_all(outcome: Solved<ProgramPlan>, table: &CostTable) -> Solved<ProgramPlan> {
+    if table.extent == Extent::Whole {
+        return outcome;
+    }
+    let least = least_step_time(&table.instance.job);
+    let of_all = table.quantum.units_within(least) as f64;
+    match outcome {
+        Solved::Optimal {
+            solution,
+            statistics,
+        }
+        | Solved::Feasible {
+            solution,
+            statistics,
+            ..
+        } => {
+            let objective = solution.objective as f64;
+            let bound = of_all.min(objective);
+            Solved::Feasible {
+                solution,
+                bound,
+                gap: objective - bound,
+                statistics,
+            }
+        }
+        Solved::Infeasible { statistics } | Solved::Unknown { statistics, .. } => Solved::Unknown {
+            bound: Some(of_all),
+            statistics,
+        },
+    }
+}
+
+/// The outcome with a safer layout beside the chosen one, where that has a risk and there is time.
+fn with_safer(
+    mut outcome: Outcome,
+    table: CostTable,
+    options: &PlanOptions,
+    start: Instant,
+) -> Result<Outcome, PlanError> {
+    // Beside a plan that was proven in time, none has to mean that there is none: it takes about as long.
+    let (plan, time_limit) = match &mut outcome {
+        Outcome::Optimal(plan) => (plan, None),
+        Outcome::Feasible(plan) => (plan, time_left(options, start)),
+        Outcome::Infeasible(_) | Outcome::Unknown(_) => return Ok(outcome),
+    };
+    let risk = plan.choice.prediction.oom_probability;
+    if risk < NEGLIGIBLE_RISK || time_limit.is_some_and(|left| left.is_zero()) {
+        return Ok(outcome);
+    }
+    // Of the table only the capacity differs.
+    let cautious = Instance {
+        max_oom_risk: risk / 2.0,
+        ..table.instance.clone()
+    };
+    let options = PlanOptions {
+        pruning: Pruning::ByBounds,
+        time_limit,
+        ..*options
+    };
+    plan.safer = best_of(&table.at_risk_of(&cautious), &options)?.into_layout();
+    Ok(outcome)
 }
 
 /// The program as it is written to a file: over the combinations that no bound excludes.
@@ -252,7 +333,7 @@ pub fn written_program(
     Ok((program::build(&encoded.data)?, scope))
 }
 
-fn proof(table: &CostTable, screening: &Screening, _statistics: Statistics) -> Proof {
+fn proof(table: &CostTable, screening: &Screening) -> Proof {
     let count = |wanted: fn(&ChoiceBound) -> bool| {
         screening
             .bounds
@@ -275,6 +356,7 @@ fn proof(table: &CostTable, screening: &Screening, _statistics: Statistics) -> P
         cells_infeasible: infeasible + broken,
         cells_pruned: count(|bound| matches!(bound, ChoiceBound::Pruned(_))),
         cells_solved: count(|bound| matches!(bound, ChoiceBound::Open(_))),
+        extent: table.extent,
         applied_before: table
             .applied_before
             .iter()
@@ -286,9 +368,20 @@ fn proof(table: &CostTable, screening: &Screening, _statistics: Statistics) -> P
 
 /// The best layout alone.
 pub(super) fn best(instance: &Instance, options: &PlanOptions) -> Result<Best, PlanError> {
-    let table = CostTable::new(instance);
-    let screening = screen(&table, 1, options.pruning);
-    let encoded = encode(&table, &screening);
+    let start = Instant::now();
+    let table = CostTable::within(instance, options.time_limit);
+    let options = PlanOptions {
+        time_limit: time_left(options, start),
+        ..*options
+    };
+    best_of(&table, &options)
+}
+
+/// The best layout of a table alone.
+fn best_of(table: &CostTable, options: &PlanOptions) -> Result<Best, PlanError> {
+    let instance = table.instance;
+    let screening = screen(table, 1, options.pruning);
+    let encoded = encode(table, &screening);
     let solver = SolverOptions {
         time_limit: options.time_limit,
         ..SolverOptions::default()
@@ -299,30 +392,11 @@ pub(super) fn best(instance: &Instance, options: &PlanOptions) -> Result<Best, P
             .parts_per_billion(&instance.job, plan.objective);
         verify(instance, encoded.layout(&screening, plan), claimed)
     };
-    Ok(match &program::solve(&encoded.data, &solver)?.outcome {
-        Solved::Optimal { solution, .. } => Best::Optimal(decoded(solution)?),
-        Solved::Feasible { solution, .. } => Best::Feasible(decoded(solution)?),
+    let report = program::solve(&encoded.data, &solver)?;
+    Ok(match within_all(report.outcome, table) {
+        Solved::Optimal { solution, .. } => Best::Optimal(decoded(&solution)?),
+        Solved::Feasible { solution, .. } => Best::Feasible(decoded(&solution)?),
         Solved::Infeasible { .. } => Best::Infeasible,
         Solved::Unknown { .. } => Best::Unknown,
     })
-}
-
-/// The best layout with at most half of `risk`.
-fn safer(
-    instance: &Instance,
-    risk: f64,
-    options: &PlanOptions,
-) -> Result<Option<Evaluated>, PlanError> {
-    if risk < NEGLIGIBLE_RISK {
-        return Ok(None);
-    }
-    let cautious = Instance {
-        max_oom_risk: risk / 2.0,
-        ..instance.clone()
-    };
-    let options = PlanOptions {
-        pruning: Pruning::ByBounds,
-        ..*options
-    };
-    Ok(best(&cautious, &options)?.into_layout())
 }

@@ -143,6 +143,9 @@ impl Change {
             Self::Nodes(more) | Self::FewestNodes(more) => {
                 cluster.gpus += more * cluster.gpus_per_node;
             }
+            Self::TwiceNodes if cluster.gpus == cluster.gpus_per_node => {
+                return Err("that is one node more");
+            }
             Self::TwiceNodes => cluster.gpus *= 2,
             Self::InterNode if cluster.gpus <= cluster.gpus_per_node => {
                 return Err("the job has one node");

@@ -9,8 +9,8 @@ use super::tokens_per_second;
 use crate::cost_model::memory;
 use crate::instance::Instance;
 use crate::plan::Evaluated;
-use crate::planner::objective::{counts, on};
-use crate::planner::{self, PlanError, PlanOptions};
+use crate::planner::objective::on;
+use crate::planner::{self, Best, PlanError, PlanOptions};
 use crate::quantity::Bytes;
 
 /// Which two figures are traded.
@@ -33,6 +33,26 @@ impl FrontKind {
     }
 }
 
+/// Which front is solved, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Sought {
+    /// [`FrontKind::MemoryMfu`], from a sixty-fourth of the memory of a GPU to four times as much.
+    Memory,
+    /// [`FrontKind::GpusTime`], over these numbers of GPUs.
+    Gpus(Vec<u32>),
+}
+
+impl Sought {
+    /// The figures of the front.
+    #[must_use]
+    pub const fn kind(&self) -> FrontKind {
+        match self {
+            Self::Memory => FrontKind::MemoryMfu,
+            Self::Gpus(_) => FrontKind::GpusTime,
+        }
+    }
+}
+
 /// The layouts that no other beats in both figures.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Front {
@@ -42,6 +62,8 @@ pub struct Front {
     pub points: Vec<Point>,
     /// Instances that were solved for it.
     pub solved: usize,
+    /// Those of them whose answer is not proven, because the time was over.
+    pub unproven: usize,
 }
 
 /// A layout of a front.
@@ -78,19 +100,40 @@ impl Point {
 /// When the solver fails, or an answer fails its verification.
 pub fn front(
     instance: &Instance,
-    kind: FrontKind,
+    sought: &Sought,
     options: &PlanOptions,
 ) -> Result<Front, PlanError> {
-    let points = match kind {
-        FrontKind::MemoryMfu => memory_points(instance, options)?,
-        FrontKind::GpusTime => gpus_points(instance, options)?,
+    let kind = sought.kind();
+    let trials = match sought {
+        Sought::Memory => memory_trials(instance, options)?,
+        Sought::Gpus(counts) => gpus_trials(instance, counts, options)?,
     };
-    let solved = points.len();
+    let (solved, proven) = (trials.len(), trials.iter().filter(|trial| trial.is_proven));
+    let unproven = solved - proven.count();
+    let points = trials.into_iter().filter_map(|trial| trial.point);
     Ok(Front {
         kind,
-        points: undominated(kind, points.into_iter().flatten()),
+        points: undominated(kind, points),
         solved,
+        unproven,
     })
+}
+
+/// One instance that was solved for a front.
+struct Trial {
+    /// Its best layout, if it has one.
+    point: Option<Point>,
+    /// Whether the time did not end the search.
+    is_proven: bool,
+}
+
+impl Trial {
+    fn new(instance: &Instance, best: Best) -> Self {
+        Self {
+            is_proven: best.is_settled(),
+            point: best.into_layout().map(|it| Point::new(instance, it)),
+        }
+    }
 }
 
 /// Keeps what is better than everything smaller, by more than the rounding of the programs.
@@ -138,16 +181,13 @@ const RESOLUTION: f64 = 0.02;
 
 /// The best layouts at the breakpoints of the memory: from the upper end of a range, the best layout
 /// is found, then the best with less memory than it needs, and so on to the lower end.
-fn memory_points(
-    instance: &Instance,
-    options: &PlanOptions,
-) -> Result<Vec<Option<Point>>, PlanError> {
+fn memory_trials(instance: &Instance, options: &PlanOptions) -> Result<Vec<Trial>, PlanError> {
     let own = instance.job.cluster.accelerator.usable_memory.value();
     let at = |range: i32| {
         own * SMALLEST * (LARGEST / SMALLEST).powf(f64::from(range) / f64::from(RANGES))
     };
     let ranges = (0..RANGES).into_par_iter();
-    let found: Result<Vec<Vec<Option<Point>>>, PlanError> = ranges
+    let found: Result<Vec<Vec<Trial>>, PlanError> = ranges
         .map(|range| descend(instance, at(range), at(range + 1), options))
         .collect();
     Ok(found?.into_iter().flatten().collect())
@@ -158,37 +198,33 @@ fn descend(
     lower: f64,
     upper: f64,
     options: &PlanOptions,
-) -> Result<Vec<Option<Point>>, PlanError> {
-    let mut points = Vec::new();
+) -> Result<Vec<Trial>, PlanError> {
+    let mut trials = Vec::new();
     let mut memory = upper;
     while memory > lower {
         let mut after = instance.clone();
         after.job.cluster.accelerator.usable_memory = Bytes::new(memory);
-        let found = planner::best(&after, options)?.into_layout();
-        let Some(evaluated) = found else {
-            points.push(None);
-            break;
-        };
-        let point = Point::new(instance, evaluated);
-        memory = point.memory.value().min(memory) * (1.0 - RESOLUTION);
-        points.push(Some(point));
+        let trial = Trial::new(instance, planner::best(&after, options)?);
+        let needed = trial.point.as_ref().map(|point| point.memory.value());
+        trials.push(trial);
+        let Some(needed) = needed else { break };
+        memory = needed.min(memory) * (1.0 - RESOLUTION);
     }
-    Ok(points)
+    Ok(trials)
 }
 
-/// Most GPUs of the front, as a multiple of the job's.
-const MORE_GPUS: u32 = 2;
+/// Most GPUs of a front unless named, as a multiple of the job's.
+pub const MORE_GPUS: u32 = 2;
 
-fn gpus_points(
+/// The best layout on each number of GPUs.
+fn gpus_trials(
     instance: &Instance,
+    counts: &[u32],
     options: &PlanOptions,
-) -> Result<Vec<Option<Point>>, PlanError> {
-    let cluster = &instance.job.cluster;
-    let numbers = counts(cluster, 1, cluster.gpus.saturating_mul(MORE_GPUS));
+) -> Result<Vec<Trial>, PlanError> {
     let solve = |&gpus: &u32| {
         let after = on(instance, gpus);
-        let found = planner::best(&after, options)?.into_layout();
-        Ok(found.map(|evaluated| Point::new(&after, evaluated)))
+        Ok(Trial::new(&after, planner::best(&after, options)?))
     };
-    numbers.par_iter().map(solve).collect()
+    counts.par_iter().map(solve).collect()
 }

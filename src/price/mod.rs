@@ -9,7 +9,7 @@ mod front;
 mod needs;
 
 pub use change::Change;
-pub use front::{Front, FrontKind, Point, front};
+pub use front::{Front, FrontKind, MORE_GPUS, Point, Sought, front};
 
 use rayon::prelude::*;
 

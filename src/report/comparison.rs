@@ -6,7 +6,7 @@ use tabled::settings::object::Columns;
 
 use super::components::label;
 use super::layout_text::{checkpointing, line, run_lengths};
-use super::number::{duration, gib, mfu_distance, percent, risk};
+use super::number::{duration, gib, grouped, mfu_distance, percent, risk};
 use super::style::{Meaning, Style, WIDTH, bare, render, wrap, wrap_within};
 use super::table::with_heading;
 use crate::axis::{Axis, Candidate};
@@ -114,7 +114,7 @@ fn settings(comparison: &Comparison, names: Names, style: &Style) -> Option<Stri
         ("instance", one.instance.clone(), other.instance.clone()),
         ("model", one.model.clone(), other.model.clone()),
         ("cluster", one.cluster.clone(), other.cluster.clone()),
-        ("GPUs", one.gpus.to_string(), other.gpus.to_string()),
+        ("GPUs", grouped(one.gpus.into()), grouped(other.gpus.into())),
         (
             "memory of a GPU",
             memory(&comparison.left),
@@ -123,13 +123,13 @@ fn settings(comparison: &Comparison, names: Names, style: &Style) -> Option<Stri
         ("framework", one.framework.clone(), other.framework.clone()),
         (
             "sequence length",
-            one.sequence_length.to_string(),
-            other.sequence_length.to_string(),
+            grouped(one.sequence_length),
+            grouped(other.sequence_length),
         ),
         (
             "global batch",
-            one.global_batch.to_string(),
-            other.global_batch.to_string(),
+            grouped(one.global_batch),
+            grouped(other.global_batch),
         ),
     ];
     two_columns("job", names, rows, style)
@@ -156,7 +156,7 @@ fn choices(comparison: &Comparison, names: Names, style: &Style) -> Option<Strin
         .collect();
     let micro_batches = |side: &Side| {
         let batch = side.setting.global_batch;
-        side.evaluated.layout.cell.micro_batches(batch).to_string()
+        grouped(side.evaluated.layout.cell.micro_batches(batch))
     };
     rows.push((
         "micro-batches",
@@ -185,7 +185,7 @@ fn two_columns<'a>(
     table.push_record([title, names.left, names.right]);
     for (key, one, other) in differing {
         table.push_record([
-            key.replace('_', " "),
+            key.replace("micro_batch", "micro-batch").replace('_', " "),
             wrap_within(&one, 0, ROOM),
             wrap_within(&other, 0, ROOM),
         ]);

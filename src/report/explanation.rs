@@ -3,15 +3,16 @@
 use super::comparison::{Names, sentence, tables};
 use super::infeasible::nearest_lines;
 use super::layout_text::{difference, line};
-use super::number::{duration, mfu_distance, risk};
+use super::number::{duration, grouped, mfu_distance, risk};
 use super::style::{Meaning, Style, shell_word, wrap};
 use super::table::job_line;
 use crate::axis::{Assignment, Axis};
 use crate::explain::Explanation;
 use crate::explain::binding::{Binding, Effect};
 use crate::explain::change::Change;
-use crate::explain::reasons::{Reason, Reasons, percentage};
+use crate::explain::reasons::{Reason, Reasons, any_of, percentage};
 use crate::explain::repairs::Repair;
+use crate::explain::rows::words as row_words;
 use crate::explain::why_not::{Verdict, WhyNot};
 use crate::instance::Instance;
 use crate::plan::Evaluated;
@@ -114,7 +115,7 @@ fn clashes(reasons: &Reasons) -> String {
         }
         lines.push(wrap(&heading, 2));
         for reason in reasons {
-            let text = format!("- {}: {}", reason.requirement, reason.message);
+            let text = format!("- {}: {}", reason.name, reason.message);
             lines.push(wrap(&text, 2));
         }
     };
@@ -129,6 +130,7 @@ fn clashes(reasons: &Reasons) -> String {
             (0, count, 0) => format!("These {count} clash:"),
             (0, 1, _) => "So does this, apart from that:".to_owned(),
             (0, count, _) => format!("Apart from that, these {count} clash:"),
+            (1, ..) => "It clashes with what would not help if dropped alone:".to_owned(),
             _ => "They clash with what would not help if dropped alone:".to_owned(),
         };
         list(besides, &clash.besides);
@@ -191,6 +193,7 @@ pub(crate) fn words(change: &Change) -> String {
             let all: Vec<String> = permitted.iter().map(ToString::to_string).collect();
             format!("permit {}", all.join(" and "))
         }
+        Change::Rows { changed, .. } => row_words(changed),
         Change::OomRisk { from, to } => format!(
             "accept a risk of {} % instead of {} %",
             percentage(*to),
@@ -202,15 +205,22 @@ pub(crate) fn words(change: &Change) -> String {
             _ => "a fused RMSNorm kernel that works in checkpointed layers",
         }
         .to_owned(),
-        Change::GlobalBatch { from, to } => format!("a global batch of {to} instead of {from}"),
+        Change::GlobalBatch { from, to } => {
+            let (from, to) = (grouped(*from), grouped(*to));
+            format!("a global batch of {to} instead of {from}")
+        }
+        Change::NodeSize { from, to } => format!("nodes of {to} GPUs instead of {from}"),
         Change::SequenceLength { from, to } => {
+            let (from, to) = (grouped(*from), grouped(*to));
             format!("sequences of {to} tokens instead of {from}")
         }
         Change::SmallerOptimizer => "optimizer states in bf16".to_owned(),
-        Change::Gpus { from, to } if to > from => {
-            format!("{} more GPUs ({to} instead of {from})", to - from)
+        Change::Gpus { from, to } => {
+            let more = if to > from { "more" } else { "fewer" };
+            let [difference, from, to] =
+                [from.abs_diff(*to), *from, *to].map(|gpus| grouped(u64::from(gpus)));
+            format!("{difference} {more} GPUs ({to} instead of {from})")
         }
-        Change::Gpus { from, to } => format!("{} fewer GPUs ({to} instead of {from})", from - to),
         Change::Memory { from, to } => {
             let gigabytes = |bytes: f64| format!("{:.1} GB", bytes / 1e9);
             format!(
@@ -225,7 +235,7 @@ pub(crate) fn words(change: &Change) -> String {
 
 fn codes(axis: Axis, codes: &[u32]) -> String {
     let shown: Vec<String> = codes.iter().map(|&code| axis.show(code)).collect();
-    shown.join(" or ")
+    any_of(&shown)
 }
 
 /// The best layout, and what it gains without each limit.
@@ -257,10 +267,7 @@ fn binding_blocks(instance: &Instance, binding: &Binding, style: &Style) -> Vec<
         );
     }
     if !others.is_empty() {
-        let names: Vec<String> = others
-            .iter()
-            .map(|effect| effect.limit.to_string())
-            .collect();
+        let names: Vec<String> = others.iter().map(|effect| effect.name.clone()).collect();
         let text = format!("Dropping one of these gains nothing: {}.", names.join(", "));
         limits.push(wrap(&text, 2));
     }
@@ -280,7 +287,7 @@ fn effect_line(best: &Evaluated, effect: &Effect) -> String {
     };
     let text = format!(
         "{gain:>7} {}{now}: then {} with {}",
-        effect.limit,
+        effect.name,
         effect.without.prediction.mfu,
         difference(&best.layout, &effect.without.layout)
     );

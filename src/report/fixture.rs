@@ -11,7 +11,7 @@ use crate::layout::{
     AttentionKernel, Cell, Layout, RmsNormKernel, Schedule, SequenceParallel, Sharding, Stage,
 };
 use crate::layout_space::LayoutSpace;
-use crate::plan::{Evaluated, Formulation, Plan, Proof};
+use crate::plan::{Evaluated, Extent, Formulation, Plan, Proof};
 use crate::quantity::{Bytes, Mfu, Seconds};
 use crate::transformer::{Biases, Embeddings, FeedForward, Normalization, Transformer};
 use crate::workload::{Optimizer, Precision, Workload};
@@ -178,6 +178,7 @@ pub(crate) fn proof(bound: f64) -> Proof {
         cells_infeasible: 610,
         cells_pruned: 668,
         cells_solved: 2,
+        extent: Extent::Whole,
         applied_before: Vec::new(),
         solver: "HiGHS 1.16.0".to_owned(),
     }

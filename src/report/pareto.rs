@@ -32,6 +32,9 @@ pub fn table(instance: &Instance, front: &Front, style: &Style) -> String {
 
 fn headline(instance: &Instance, front: &Front) -> String {
     let name = &instance.name;
+    if front.points.is_empty() && front.unproven > 0 {
+        return format!("{name}: no layout was found before the time limit");
+    }
     if front.points.is_empty() {
         return format!("{name}: infeasible at every size that was tried");
     }
@@ -150,7 +153,12 @@ fn note(front: &Front, shown: usize) -> String {
              one are left out. A star marks this job."
         }
     };
-    format!("{text} {} instances were solved.{rest}", front.solved)
+    let unproven = match front.unproven {
+        0 => String::new(),
+        count => format!(" {count} of them were stopped by the time limit: there may be better."),
+    };
+    let solved = front.solved;
+    format!("{text} {solved} instances were solved.{unproven}{rest}")
 }
 
 /// The front as CSV with a header, every point.

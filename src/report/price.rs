@@ -87,7 +87,10 @@ fn offers(instance: &Instance, prices: &PriceList) -> String {
         }
     }
     fit_column(&mut rows, 0);
-    let mut table = bare(Builder::from_iter(rows).build());
+    // Without a layout today there is nothing to gain on.
+    let columns = if today.is_some() { 5 } else { 4 };
+    let rows = rows.into_iter().map(|row| row.into_iter().take(columns));
+    let mut table = bare(rows.collect::<Builder>().build());
     table.modify(Columns::new(1..), Alignment::right());
     render(table)
 }
@@ -172,11 +175,14 @@ fn notes(instance: &Instance, prices: &PriceList) -> Vec<String> {
     if !prices.idle.is_empty() {
         notes.push(format!("Nothing to change: {}.", idle(prices)));
     }
-    notes.push(
-        "Each row is the best layout of the changed job, solved anew. Gains are in tokens a second of \
-         the whole job; with another sequence length the tokens of a step stay."
-            .to_owned(),
-    );
+    let gains = if prices.today.layout().is_some() {
+        " Gains are in tokens a second of the whole job; with another sequence length the tokens of a \
+         step stay."
+    } else {
+        " With another sequence length the tokens of a step stay."
+    };
+    let each = "Each row is the best layout of the changed job, solved anew.";
+    notes.push(format!("{each}{gains}"));
     notes
 }
 

@@ -13,7 +13,7 @@ use crate::cluster::Cluster;
 use crate::cost_model::prediction::Prediction;
 use crate::instance::Instance;
 use crate::layout::Layout;
-use crate::plan::{Evaluated, Outcome, Plan, Proof};
+use crate::plan::{Evaluated, Extent, Outcome, Plan, Proof};
 use crate::planner::layout_choice::NEGLIGIBLE_RISK;
 
 /// The whole answer: layout, memory, time, neighbours, proof and trust; or why there is none.
@@ -221,6 +221,7 @@ fn risk_and_distance(choice: f64, other: f64) -> String {
 /// The next safer layout with its cost, or why there is none.
 fn safer_note(plan: &Plan) -> String {
     let choice = &plan.choice;
+    let is_proven = plan.gap_is_closed() && plan.proof.extent == Extent::Whole;
     let text = match &plan.safer {
         Some(safer) => format!(
             "Safer: {}: risk {} instead of {}, MFU {} points ({}).",
@@ -234,13 +235,15 @@ fn safer_note(plan: &Plan) -> String {
             "Safer: not looked for below a risk of {}.",
             risk(NEGLIGIBLE_RISK)
         ),
-        None => "Safer: none, no layout has at most half the risk.".to_owned(),
+        // A search for one that the time limit stopped leaves none as well.
+        None if is_proven => "Safer: none, no layout has at most half the risk.".to_owned(),
+        None => "Safer: none with at most half the risk was found in the time.".to_owned(),
     };
     wrap(&text, 2)
 }
 
 fn proof_note(proof: &Proof, has_plan: bool) -> String {
-    let bound = if has_plan {
+    let bound = if has_plan && proof.gap.is_finite() {
         format!(
             "no layout exceeds {} MFU, gap {}; ",
             proof.bound_mfu,
@@ -248,6 +251,10 @@ fn proof_note(proof: &Proof, has_plan: bool) -> String {
         )
     } else {
         String::new()
+    };
+    let cut = match proof.extent {
+        Extent::Whole => "",
+        Extent::Cut => "the time was over before all combinations were listed; ",
     };
     let before = if proof.applied_before.is_empty() {
         String::new()
@@ -259,7 +266,7 @@ fn proof_note(proof: &Proof, has_plan: bool) -> String {
     };
     wrap(
         &format!(
-            "Proof: {bound}of {} combinations, {} break a rule, {} are excluded by a bound, {} \
+            "Proof: {bound}{cut}of {} combinations, {} break a rule, {} are excluded by a bound, {} \
              are in the program {} ({}){before}.",
             grouped(proof.cells),
             grouped(proof.cells_infeasible),

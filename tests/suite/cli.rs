@@ -51,6 +51,14 @@ fn help_teaches() {
 }
 
 #[test]
+fn times_are_told_on_standard_error_alone() {
+    let (quiet, nothing) = check(&["solve", PAPER], 0);
+    let (stdout, stderr) = check(&["solve", PAPER, "--verbose"], 0);
+    assert_eq!((stdout, nothing.as_str()), (quiet, ""));
+    assert!(stderr.contains("ms in all; HiGHS took"), "{stderr}");
+}
+
+#[test]
 fn one_off_flags_need_no_file() {
     let flags = [
         "solve",

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use parlayout::axis::{Axis, Candidate};
 use parlayout::cost_model::{self, CellCosts};
+use parlayout::explain::explain;
 use parlayout::feasibility;
 use parlayout::framework::CheckpointRule;
 use parlayout::instance::{self, Instance, InstanceError, Overrides};
@@ -13,6 +14,8 @@ use parlayout::layout::{Cell, Layout, Stage};
 use parlayout::plan::{Formulation, Outcome};
 use parlayout::planner::{self, PlanOptions, layout_choice, staged};
 use parlayout::quantity::Mfu;
+use parlayout::report::batch::{self, BatchRow};
+use parlayout::report::{Style, explanation, json, table};
 use proptest::prelude::*;
 
 use crate::exhaustive::agrees_with_brute_force;
@@ -308,13 +311,38 @@ fn a_row_that_nothing_keeps_is_named() {
         let Outcome::Infeasible(why) = plan(&instance, formulation) else {
             panic!("no listed degree is as large");
         };
-        assert!(
-            why.clashing_rules
-                .iter()
-                .any(|rule| rule.starts_with("constraint")),
-            "{:?}",
-            why.clashing_rules
+        assert_eq!(
+            why.clashing_rules,
+            ["search.tensor_parallel", "constraint(huge)"]
         );
+    }
+}
+
+#[test]
+fn every_output_names_the_row_that_clashes() {
+    // A row over layers comes first: it must not be taken for the one that clashes.
+    let instance = shipped(
+        "hagemann-13b-2k-64gpu.toml",
+        &[
+            "name = \"short\"\nterms = { layers_first = 1 }\nat_most = 40",
+            "name = \"huge\"\nterms = { tensor_parallel = 1 }\nat_least = 3",
+        ],
+    );
+    let outcome = plan(&instance, Formulation::Staged);
+    let explained = explain(&instance, &|_| None).expect("an answer");
+    let style = Style::default();
+    let outputs = [
+        table::solution(&instance, &outcome, &style),
+        json::solution(&instance, &outcome),
+        explanation::explanation(&instance, &explained, &style),
+        json::explanation(&instance, &explained),
+        batch::json_line(&BatchRow::solved("a.toml", "c0ffee", &outcome)),
+    ];
+    for output in outputs {
+        assert!(output.contains("constraint(huge)"), "{output}");
+        assert!(!output.contains("constraint(0)"), "{output}");
+        assert!(!output.contains("constraint(1)"), "{output}");
+        assert!(!output.contains("constraint(short)"), "{output}");
     }
 }
 

@@ -92,7 +92,7 @@ impl Case {
 
 fn names(clash: &Clash) -> Vec<String> {
     let reasons = clash.reasons();
-    reasons.map(|it| it.requirement.to_string()).collect()
+    reasons.map(|it| it.name.clone()).collect()
 }
 
 /// Lines are narrow, but for commands, which are never broken.
@@ -309,7 +309,7 @@ fn rows_and_forbidden_combinations_clash_too() {
     let case = Case::new("hagemann-13b-2k-64gpu", &sets);
     let reasons = check_reasons(&case);
     let own = names(&reasons.clashes[0]);
-    assert_eq!(own, ["forbidden(0)", "constraint(0)"]);
+    assert_eq!(own, ["forbidden(0)", "constraint(few)"]);
     case.shows("own_rules");
     let sets = ["constraint=[{name = \"last\", terms = {layers_last = 1}, at_least = 30}]"];
     let deep = Case::new(
@@ -318,11 +318,54 @@ fn rows_and_forbidden_combinations_clash_too() {
     );
     let reasons = deep.reasons();
     let own = names(&reasons.clashes[0]);
-    assert!(own.contains(&"constraint(0)".to_owned()), "{own:?}");
+    assert!(own.contains(&"constraint(last)".to_owned()), "{own:?}");
     for repair in &reasons.repairs {
         let assignments: Vec<String> = repair.assignments().collect();
         assert!(is_solved(&deep.reread(&assignments).expect("valid")));
     }
+}
+
+/// Rows are moved or dropped and keep the others; a moved row is moved no further than it must.
+#[test]
+fn rows_and_nodes_are_repaired() {
+    let rows = "constraint=[{name = \"ends\", terms = {\"layers[1]\" = 1}, at_least = 0}, \
+                {name = \"huge\", terms = {tensor_parallel = 1, micro_batch = 2, \
+                \"sharding=zero-1\" = 1}, at_least = 30}]";
+    let case = Case::new("hagemann-13b-2k-64gpu", &[rows]);
+    let reasons = case.reasons();
+    let moved = reasons
+        .repairs
+        .iter()
+        .find_map(|repair| match repair.changes.as_slice() {
+            [Change::Rows { changed, rows }] => Some((changed.first()?.right?, rows.clone())),
+            _ => None,
+        });
+    let (side, rows) = moved.expect("the row can be moved");
+    assert_eq!(rows.len(), 2);
+    assert!(side.to < side.from, "{side:?}");
+    for (right, expected) in [(side.to, true), (side.to + 1, false)] {
+        let mut instance = case.instance();
+        instance.space.constraints[1].right = right;
+        assert_eq!(is_solved(&instance), expected, "{right}");
+    }
+    for repair in &reasons.repairs {
+        let assignments: Vec<String> = repair.assignments().collect();
+        assert!(
+            is_solved(&case.reread(&assignments).expect("valid")),
+            "{assignments:?}"
+        );
+    }
+    case.shows("rows");
+    let nodes = Case::new("gpt-3-175b-2k-128xh100", &["search.tensor_parallel=16"]);
+    let reasons = check_reasons(&nodes);
+    let is_larger = |change: &Change| matches!(change, Change::NodeSize { to: 16, .. });
+    assert!(
+        reasons
+            .repairs
+            .iter()
+            .any(|repair| repair.changes.iter().any(is_larger))
+    );
+    nodes.shows("nodes");
 }
 
 /// The amounts are the least: one step less does not do.
@@ -364,7 +407,7 @@ fn what_binds_is_found_by_solving_again() {
     for effect in &binding.effects {
         // Dropping a limit never costs anything, but for rounding.
         let without = effect.without.prediction.mfu;
-        assert!(without.value() > best.value() - 1e-4, "{}", effect.limit);
+        assert!(without.value() > best.value() - 1e-4, "{}", effect.name);
     }
     case.shows("binding");
     Case::new("llama-3.1-405b-8k-8192xh100", &[]).shows("binding_405b");

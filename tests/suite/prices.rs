@@ -1,8 +1,9 @@
 //! What changes buy, and Pareto fronts.
 
 use parlayout::instance::{self, Instance, Overrides};
+use parlayout::planner::objective::counts;
 use parlayout::planner::{self, Best, PlanOptions};
-use parlayout::price::{self, Change, Front, FrontKind, PriceList};
+use parlayout::price::{self, Change, Front, FrontKind, MORE_GPUS, PriceList, Sought};
 use parlayout::quantity::Bytes;
 use parlayout::report::{json, pareto};
 
@@ -137,7 +138,12 @@ fn prices_are_the_same_each_time() {
 }
 
 fn front(instance: &Instance, kind: FrontKind) -> Front {
-    price::front(instance, kind, &PlanOptions::default()).expect("an answer")
+    let cluster = &instance.job.cluster;
+    let sought = match kind {
+        FrontKind::MemoryMfu => Sought::Memory,
+        FrontKind::GpusTime => Sought::Gpus(counts(cluster, 1, MORE_GPUS * cluster.gpus)),
+    };
+    price::front(instance, &sought, &PlanOptions::default()).expect("an answer")
 }
 
 fn with_memory(instance: &Instance, memory: f64) -> Instance {
@@ -274,4 +280,51 @@ fn documents_agree_with_the_tables() {
     let document: serde_json::Value = serde_json::from_str(&text).expect("JSON");
     assert_eq!(document["schema"], "parlayout/pareto/v1");
     assert!(document["points"].as_array().expect("a list").len() > 2);
+}
+
+#[test]
+fn the_numbers_of_gpus_of_a_front_can_be_named() {
+    let file = "instances/hagemann-13b-2k-64gpu.toml";
+    let front = |further: &[&str], code: i32| {
+        let arguments = [&["price", file, "--pareto"], further].concat();
+        check(&arguments, code)
+    };
+    let range = [
+        "gpus-time",
+        "--gpus-from",
+        "48",
+        "--gpus-to",
+        "64",
+        "--format",
+        "csv",
+    ];
+    let (csv, _) = front(&range, 0);
+    let gpus: Vec<&str> = csv
+        .lines()
+        .skip(1)
+        .filter_map(|line| line.split(',').next())
+        .collect();
+    assert_eq!(gpus.last(), Some(&"64"), "{csv}");
+    assert!(
+        gpus.iter().all(|gpus| ["48", "56", "64"].contains(gpus)),
+        "{csv}"
+    );
+    for (further, part) in [
+        (
+            &["gpus-time", "--gpus-from", "128", "--gpus-to", "64"][..],
+            "at least `128`",
+        ),
+        (
+            &["gpus-time", "--gpus-from", "0"],
+            "0 is not in 1..=1048576",
+        ),
+        (&["gpus-time", "--gpus-to", "many"], "invalid value 'many'"),
+        (
+            &["memory-mfu", "--gpus-to", "64"],
+            "add `--pareto gpus-time`",
+        ),
+    ] {
+        let (stdout, stderr) = front(further, 2);
+        assert!(stdout.is_empty() && stderr.contains(part), "{stderr}");
+    }
 }

@@ -1,9 +1,11 @@
 //! The staged program against the layout choice and against exact enumeration, on random jobs.
 
+use std::time::Duration;
+
 use formulations::staged::{Data, cell_optimum};
 use parlayout::framework::{CheckpointRule, Partition};
-use parlayout::instance::Instance;
-use parlayout::plan::{Formulation, Outcome};
+use parlayout::instance::{self, Flag, Instance, Overrides};
+use parlayout::plan::{Extent, Formulation, Outcome};
 use parlayout::planner::cost_table::CostTable;
 use parlayout::planner::{self, PlanOptions, staged_cells};
 use proptest::strategy::{Strategy, ValueTree};
@@ -135,4 +137,50 @@ fn uneven_stages_pay_where_memory_is_scarce() {
     assert!(gain("llama-65b-2k-128gpu-24gb") >= 0.08);
     let scarce = instances().find(|instance| instance.name == "llama-65b-8k-128gpu-24gb");
     assert_eq!(proven(&scarce.expect("shipped"), Formulation::Staged), None);
+}
+
+/// Whenever the time is over, what is said holds: the bound is not below the best layout's utilisation.
+#[test]
+fn a_time_limit_bounds_the_listing_too() {
+    let mut overrides = Overrides::none();
+    for (flag, value) in [
+        (Flag::Model, "megatron-1t"),
+        (Flag::Cluster, "dgx-h100-80gb"),
+        (Flag::Gpus, "65520"),
+        (Flag::SequenceLength, "8192"),
+        (Flag::GlobalBatch, "65520"),
+    ] {
+        overrides.flag(flag, value);
+    }
+    overrides.set("search.schedule=[\"1f1b\", \"zb-1p\", \"zb-2p\"]");
+    overrides.set("search.attention_kernel=[\"torch\", \"flash-attention-2\"]");
+    overrides.set("search.rmsnorm_kernel=[false, true]");
+    let instance = instance::from_flags(&overrides).expect("a valid job");
+    for formulation in [Formulation::Staged, Formulation::LayoutChoice] {
+        let within = |time_limit: Option<Duration>| {
+            let options = PlanOptions {
+                formulation,
+                time_limit,
+                ..PlanOptions::default()
+            };
+            planner::plan(&instance, &options).expect("the planner answers")
+        };
+        let best = within(None);
+        let best = best.plan().expect("there is a layout");
+        let best = best.choice.prediction.mfu.value();
+        for milliseconds in [0, 30, 300] {
+            let outcome = within(Some(Duration::from_millis(milliseconds)));
+            let proof = outcome.proof();
+            assert!(milliseconds > 0 || proof.extent == Extent::Cut);
+            let Some(plan) = outcome.plan() else {
+                assert_eq!(outcome.status(), "unknown");
+                continue;
+            };
+            let found = plan.choice.prediction.mfu.value();
+            assert!(found <= best + 1e-9, "{found} {best}");
+            assert!(proof.bound_mfu.value() >= best - 1e-9, "{proof:?}");
+            let optimal = matches!(outcome, Outcome::Optimal(_));
+            assert!(!optimal || proof.extent == Extent::Whole, "{proof:?}");
+        }
+    }
 }

@@ -11,7 +11,7 @@ pub struct Statistics {
     pub runs: u64,
     /// Simplex iterations. (Nodes are counted in 64 bits, which the binding cannot read.)
     pub iterations: u64,
-    /// Time within the solver.
+    /// Time within the solver, without building the problem or reading the answer.
     pub time: Duration,
 }
 

@@ -15,11 +15,12 @@ use super::data::{Cell, Partition, RecomputeRule};
 use super::equal_middle::{equal_middle, middles};
 use super::extra::least_total_extra;
 use super::plan::stage_time;
-use super::recompute::{least_extra_time, most_layers, quick_recompute};
+use super::recompute::quick_recompute;
+use super::relaxation::Relaxation;
 
 /// Buffers that are kept between cells.
 #[derive(Debug, Default)]
-pub(super) struct Scratch {
+pub struct Scratch {
     /// Most layers of each stage.
     pub(super) upper: Vec<i64>,
     /// Layers of each stage.
@@ -37,6 +38,8 @@ pub(super) struct Floors {
     pub(super) delta: i64,
     /// `L t + sum_s e_s`, exact.
     pub(super) total: i64,
+    /// Extra time of all recomputation, at least.
+    pub(super) extra: i64,
 }
 
 impl Floors {
@@ -81,6 +84,7 @@ pub(super) fn balance(cell: &Cell, layers: i64) -> Floors {
             .max(even * delta + least_delta)
             .max(most_delta),
         total: layers * time + total,
+        extra: 0,
     }
 }
 
@@ -97,10 +101,18 @@ pub(super) fn fits(cell: &Cell, layers: i64, scratch: &mut Scratch) -> bool {
     if cell.partition == Partition::Free && even_fits(cell, down, up) {
         return true;
     }
-    find_upper(cell, layers, scratch);
-    let bounds = cell.stages.iter().zip(&scratch.upper);
+    let relaxation = Relaxation::new(cell);
+    if relaxation.lacks_memory(layers) {
+        return false;
+    }
+    find_upper(&relaxation, layers, scratch);
+    admits(cell, layers, &scratch.upper)
+}
+
+/// Whether some distribution keeps between the fewest layers of the stages and these.
+fn admits(cell: &Cell, layers: i64, upper: &[i64]) -> bool {
     let (mut least, mut most) = (0, 0);
-    for (stage, &upper) in bounds {
+    for (stage, &upper) in cell.stages.iter().zip(upper) {
         if stage.lower_layers > upper {
             return false;
         }
@@ -108,7 +120,7 @@ pub(super) fn fits(cell: &Cell, layers: i64, scratch: &mut Scratch) -> bool {
         most += upper;
     }
     (least..=most).contains(&layers)
-        && (cell.partition == Partition::Free || middles(cell, layers, &scratch.upper).is_some())
+        && (cell.partition == Partition::Free || middles(cell, layers, upper).is_some())
 }
 
 fn even_fits(cell: &Cell, down: i64, up: i64) -> bool {
@@ -131,11 +143,9 @@ fn even_fits(cell: &Cell, down: i64, up: i64) -> bool {
 }
 
 /// Most layers of each stage, by memory and by its own limit.
-pub(super) fn find_upper(cell: &Cell, layers: i64, scratch: &mut Scratch) {
-    let most = cell
-        .stages
-        .iter()
-        .map(|stage| most_layers(cell, stage).min(layers));
+pub(super) fn find_upper(relaxation: &Relaxation<'_>, layers: i64, scratch: &mut Scratch) {
+    let stages = relaxation.cell.stages.iter();
+    let most = stages.map(|stage| relaxation.most_layers(stage).min(layers));
     scratch.upper.clear();
     scratch.upper.extend(most);
 }
@@ -166,64 +176,55 @@ pub fn near_even(cell: &Cell, layers: i64) -> Option<i64> {
 /// fit.
 #[must_use]
 pub(super) fn bottleneck(cell: &Cell, layers: i64, scratch: &mut Scratch) -> Floors {
-    find_upper(cell, layers, scratch);
+    let relaxation = Relaxation::new(cell);
+    find_upper(&relaxation, layers, scratch);
+    let floors = bottleneck_within(&relaxation, layers, scratch);
+    take_back(cell, layers, scratch);
+    floors
+}
+
+/// The second lower bound, given the most layers of each stage; what `scratch.layers` holds is at least
+/// all layers.
+fn bottleneck_within(relaxation: &Relaxation<'_>, layers: i64, scratch: &mut Scratch) -> Floors {
+    let cell = relaxation.cell;
     let mut floors = balance(cell, layers);
     if let RecomputeRule::AllLayers { mode } = cell.recompute {
         // From here on the extra time is counted apart.
         floors.total -= layers * cell.modes[mode].extra_time;
     }
+    floors.extra = least_total_extra(relaxation, layers, scratch);
     floors.slowest = match cell.partition {
-        Partition::EqualMiddle if cell.stages.len() > 2 => equal_middle(cell, layers, scratch),
-        _ => fill(cell, layers, floors.slowest, scratch),
+        Partition::EqualMiddle if cell.stages.len() > 2 => {
+            equal_middle(relaxation, layers, scratch)
+        }
+        _ => {
+            // The slowest stage takes no less than the mean, recomputation included.
+            let stages = cell.stages.len() as i64;
+            let mean = ceil_div(floors.total + floors.extra, stages);
+            fill(relaxation, layers, floors.slowest.max(mean), scratch)
+        }
     };
     floors
 }
 
 /// Gives every stage what it can do within `floor`, then each layer left to the stage that is least
-/// slow with it. Returns the time of the slowest stage.
-fn fill(cell: &Cell, layers: i64, floor: i64, scratch: &mut Scratch) -> i64 {
-    let time = |stage: usize, layers: i64| {
-        let extra = least_extra_time(cell, &cell.stages[stage], layers);
-        stage_time(cell, stage, layers, extra)
-    };
-    let each = cell.layer.time;
+/// slow with it. Returns the time of the slowest stage; the stages may have more than all layers.
+fn fill(relaxation: &Relaxation<'_>, layers: i64, floor: i64, scratch: &mut Scratch) -> i64 {
+    let stages = &relaxation.cell.stages;
     scratch.layers.clear();
     let (mut slowest, mut left) = (floor, layers);
-    for (index, stage) in cell.stages.iter().enumerate() {
-        let upper = scratch.upper[index];
-        let room = floor - stage.extra_time;
-        let most = if each == 0 {
-            upper
-        } else {
-            room.div_euclid(each)
-        };
-        let mut own = most.min(upper).max(stage.lower_layers);
-        let mut own_time = time(index, own);
-        while own > stage.lower_layers && own_time > floor {
-            own -= 1;
-            own_time = time(index, own);
-        }
-        slowest = slowest.max(own_time);
+    for (stage, &upper) in stages.iter().zip(&scratch.upper) {
+        let (own, time) = relaxation.within(stage, floor, (stage.lower_layers, upper));
+        slowest = slowest.max(time);
         left -= own;
         scratch.layers.push(own);
     }
-    while left < 0 {
-        let bounds = scratch.layers.iter_mut().zip(&cell.stages);
-        let spare = bounds.filter(|(own, stage)| **own > stage.lower_layers);
-        // The cell fits, so some stage is above its fewest layers.
-        let Some((own, stage)) = spare.max_by_key(|(own, _)| **own) else {
-            break;
-        };
-        let taken = (-left).min(1.max((*own - stage.lower_layers) / 2));
-        *own -= taken;
-        left += taken;
-    }
-    if left == 0 {
+    if left <= 0 {
         return slowest;
     }
     let next = |stage: usize, own: i64, upper: i64| {
         if own < upper {
-            time(stage, own + 1)
+            relaxation.time(&stages[stage], own + 1)
         } else {
             i64::MAX
         }
@@ -246,14 +247,39 @@ fn fill(cell: &Cell, layers: i64, floor: i64, scratch: &mut Scratch) -> i64 {
     slowest
 }
 
+/// Takes layers that are too many from the stages that have most.
+fn take_back(cell: &Cell, layers: i64, scratch: &mut Scratch) {
+    let mut surplus = scratch.layers.iter().sum::<i64>() - layers;
+    while surplus > 0 {
+        let bounds = scratch.layers.iter_mut().zip(&cell.stages);
+        let spare = bounds.filter(|(own, stage)| **own > stage.lower_layers);
+        // The cell fits, so some stage is above its fewest layers.
+        let Some((own, stage)) = spare.max_by_key(|(own, _)| **own) else {
+            break;
+        };
+        let taken = surplus.min(1.max((*own - stage.lower_layers) / 2));
+        *own -= taken;
+        surplus -= taken;
+    }
+}
+
 /// The second lower bound of a cell; `None` if no distribution of the layers fits.
 #[must_use]
 pub fn bottleneck_bound(cell: &Cell, layers: i64) -> Option<i64> {
-    let mut scratch = Scratch::default();
-    if !fits(cell, layers, &mut scratch) {
+    bottleneck_bound_with(cell, layers, &mut Scratch::default())
+}
+
+/// [`bottleneck_bound`] with the buffers of another cell.
+#[must_use]
+pub fn bottleneck_bound_with(cell: &Cell, layers: i64, scratch: &mut Scratch) -> Option<i64> {
+    let relaxation = Relaxation::new(cell);
+    if relaxation.lacks_memory(layers) {
         return None;
     }
-    let floors = bottleneck(cell, layers, &mut scratch);
-    let extra = least_total_extra(cell, layers, &mut scratch);
-    Some(floors.objective(cell, extra))
+    find_upper(&relaxation, layers, scratch);
+    if !admits(cell, layers, &scratch.upper) {
+        return None;
+    }
+    let floors = bottleneck_within(&relaxation, layers, scratch);
+    Some(floors.objective(cell, floors.extra))
 }

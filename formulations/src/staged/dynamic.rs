@@ -15,6 +15,7 @@ use super::data::{Cell, Partition};
 use super::equal_middle::equal_middle_splits;
 use super::plan::{Plan, objective, plan_of, stage_delta};
 use super::recompute::quick_recompute;
+use super::relaxation::Relaxation;
 use super::tables::{StageTable, Tables, tables};
 
 /// `(sum T, sum (S n - L)^2, sum s n)`.
@@ -27,11 +28,12 @@ type Key = (i64, Cost, Vec<i64>);
 /// that the plan shall bear.
 #[must_use]
 pub fn cell_optimum(cell: &Cell, index: usize, layers: i64) -> Option<Plan> {
-    optimum_within(cell, index, layers, i64::MAX)
+    cell_optimum_within(cell, index, layers, i64::MAX)
 }
 
 /// The canonical optimum of a cell if its objective is at most `limit`.
-pub(super) fn optimum_within(cell: &Cell, index: usize, layers: i64, limit: i64) -> Option<Plan> {
+#[must_use]
+pub fn cell_optimum_within(cell: &Cell, index: usize, layers: i64, limit: i64) -> Option<Plan> {
     let mut scratch = Scratch::default();
     if !fits(cell, layers, &mut scratch) {
         return None;
@@ -246,7 +248,7 @@ fn equal_middle_optimum(
     layers: i64,
     scratch: &mut Scratch,
 ) -> Option<Plan> {
-    find_upper(cell, layers, scratch);
+    find_upper(&Relaxation::new(cell), layers, scratch);
     let count = cell.stages.len();
     let mut best: Option<(Key, Plan)> = None;
     for split in equal_middle_splits(cell, layers, &scratch.upper) {

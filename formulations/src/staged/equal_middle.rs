@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use super::bounds::{Scratch, ceil_div};
 use super::data::Cell;
 use super::plan::{objective, stage_time};
-use super::recompute::least_extra_time;
+use super::relaxation::Relaxation;
 
 /// Layers of a middle stage, fewest and most, with which the rest fits on the ends. `None` if none.
 /// Fewer than three stages have no middle.
@@ -25,7 +25,8 @@ pub(super) fn middles(cell: &Cell, layers: i64, upper: &[i64]) -> Option<RangeIn
 
 /// The least time of the slowest stage when all stages in the middle have the same layers; leaves the
 /// distribution of least objective in `scratch.layers`.
-pub(super) fn equal_middle(cell: &Cell, layers: i64, scratch: &mut Scratch) -> i64 {
+pub(super) fn equal_middle(relaxation: &Relaxation<'_>, layers: i64, scratch: &mut Scratch) -> i64 {
+    let cell = relaxation.cell;
     let last = cell.stages.len() - 1;
     let mut slowest = i64::MAX;
     let mut best = i64::MAX;
@@ -33,7 +34,7 @@ pub(super) fn equal_middle(cell: &Cell, layers: i64, scratch: &mut Scratch) -> i
     for split in equal_middle_splits(cell, layers, &scratch.upper) {
         trial.fill(split.middle);
         (trial[0], trial[last]) = (split.first, split.last);
-        let extra = |stage: usize| least_extra_time(cell, &cell.stages[stage], trial[stage]);
+        let extra = |stage: usize| relaxation.extra_time(&cell.stages[stage], trial[stage]);
         let time = |stage: usize| stage_time(cell, stage, trial[stage], extra(stage));
         slowest = slowest.min((0..=last).map(time).max().unwrap_or(i64::MAX));
         let cost = objective(cell, &trial, (0..=last).map(extra));

@@ -1,11 +1,16 @@
 //! A lower bound of the extra time that recomputation takes in a cell.
 
 use super::bounds::Scratch;
-use super::data::{Cell, RecomputeRule};
-use super::recompute::least_extra_time;
+use super::data::RecomputeRule;
+use super::relaxation::Relaxation;
 
 /// Least extra time over all distributions, layers and recomputed layers in fractions, rounded down.
-pub(super) fn least_total_extra(cell: &Cell, layers: i64, scratch: &mut Scratch) -> i64 {
+pub(super) fn least_total_extra(
+    relaxation: &Relaxation<'_>,
+    layers: i64,
+    scratch: &mut Scratch,
+) -> i64 {
+    let cell = relaxation.cell;
     match cell.recompute {
         RecomputeRule::None => 0,
         RecomputeRule::AllLayers { mode } => layers * cell.modes[mode].extra_time,
@@ -14,17 +19,18 @@ pub(super) fn least_total_extra(cell: &Cell, layers: i64, scratch: &mut Scratch)
             let stages = cell.stages.iter().zip(&scratch.upper);
             let forced = stages.map(|(stage, upper)| {
                 let least = stage.lower_layers.max(layers - (most - upper));
-                least_extra_time(cell, stage, least)
+                relaxation.extra_time(stage, least)
             });
             forced.sum()
         }
-        RecomputeRule::Free => fractional_extra(cell, layers, scratch),
+        RecomputeRule::Free => fractional_extra(relaxation, layers, scratch),
     }
 }
 
 /// `min sum_s rho_s (n_s - n0_s)+` over `sum_s n_s = L`, where stage `s` holds `n0_s` layers without
 /// recomputing and every further one costs at least `rho_s`.
-fn fractional_extra(cell: &Cell, layers: i64, scratch: &mut Scratch) -> i64 {
+fn fractional_extra(relaxation: &Relaxation<'_>, layers: i64, scratch: &mut Scratch) -> i64 {
+    let cell = relaxation.cell;
     let mut left = layers as f64;
     scratch.rates.clear();
     for (stage, &upper) in cell.stages.iter().zip(&scratch.upper) {
@@ -36,13 +42,8 @@ fn fractional_extra(cell: &Cell, layers: i64, scratch: &mut Scratch) -> i64 {
             upper as f64
         };
         left -= free;
-        let rates = cell.modes.iter().filter_map(|mode| {
-            let gain = stage.in_flight * (cell.layer.activation - mode.activation);
-            (gain > 0).then(|| mode.extra_time as f64 / gain as f64 * kept)
-        });
-        scratch
-            .rates
-            .push((rates.fold(f64::INFINITY, f64::min), upper as f64 - free));
+        let rate = relaxation.extra_rate(stage);
+        scratch.rates.push((rate, upper as f64 - free));
     }
     if left <= 0.0 {
         return 0;

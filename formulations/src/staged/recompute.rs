@@ -13,6 +13,7 @@
 //! the lexicographically first counts.
 
 use super::data::{Cell, Counts, RecomputeMode, RecomputeRule, Stage};
+use super::relaxation::fractional_time;
 
 /// The recomputation of a stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -72,91 +73,6 @@ pub(super) fn quick_recompute(cell: &Cell, stage: &Stage, layers: i64) -> Option
         .min()
 }
 
-/// A lower limit of the extra time of so many layers that fit, exact but for several modes.
-pub(super) fn least_extra_time(cell: &Cell, stage: &Stage, layers: i64) -> i64 {
-    match cell.recompute {
-        RecomputeRule::None => 0,
-        RecomputeRule::Uniform { mode, count } => count.min(layers) * cell.modes[mode].extra_time,
-        RecomputeRule::AllLayers { mode } => layers * cell.modes[mode].extra_time,
-        RecomputeRule::Free => {
-            let per_layer = cell.layer.memory + stage.in_flight * cell.layer.activation;
-            let need = layers * per_layer + stage.fixed_memory - cell.capacity;
-            if need <= 0 {
-                return 0;
-            }
-            if let [mode] = &cell.modes[..] {
-                let gain = gain(cell, stage, mode);
-                return if gain <= 0 {
-                    0
-                } else {
-                    ceil_div(need + mode.workspace, gain).max(1) * mode.extra_time
-                };
-            }
-            // Whatever the mix, its memory saved is at least `need` and the smallest workspace, and no
-            // unit of it takes less time than by the best mode.
-            let workspace = cell
-                .modes
-                .iter()
-                .map(|mode| mode.workspace)
-                .min()
-                .unwrap_or(0);
-            let times = cell.modes.iter().filter_map(|mode| {
-                let gain = gain(cell, stage, mode);
-                (gain > 0).then(|| fractional_time(need + workspace, mode.extra_time, gain))
-            });
-            times.min().unwrap_or(0)
-        }
-    }
-}
-
-/// The most layers that fit on a stage, however they are recomputed; negative if not even none.
-pub(super) fn most_layers(cell: &Cell, stage: &Stage) -> i64 {
-    let (layer, room) = (&cell.layer, cell.capacity - stage.fixed_memory);
-    if room < 0 {
-        return -1;
-    }
-    let kept = layer.memory + stage.in_flight * layer.activation;
-    let recomputed = |mode: &RecomputeMode| {
-        let each = layer.memory + stage.in_flight * mode.activation;
-        floor_layers(room - mode.workspace, each)
-    };
-    let most = match cell.recompute {
-        RecomputeRule::None | RecomputeRule::Uniform { count: 0, .. } => floor_layers(room, kept),
-        RecomputeRule::AllLayers { mode } => recomputed(&cell.modes[mode]),
-        RecomputeRule::Uniform { mode, count } => {
-            let mode = &cell.modes[mode];
-            let gained = count * gain(cell, stage, mode);
-            let beyond = floor_layers(room - mode.workspace + gained, kept);
-            if beyond >= count {
-                beyond
-            } else {
-                recomputed(mode).min(count)
-            }
-        }
-        RecomputeRule::Free => {
-            let modes = cell
-                .modes
-                .iter()
-                .filter(|mode| mode.activation < layer.activation);
-            modes
-                .map(recomputed)
-                .fold(floor_layers(room, kept), i64::max)
-        }
-    };
-    // No layers need no workspace.
-    most.max(0).min(stage.upper_layers)
-}
-
-fn floor_layers(room: i64, each: i64) -> i64 {
-    if room < 0 {
-        -1
-    } else if each == 0 {
-        i64::MAX
-    } else {
-        room / each
-    }
-}
-
 /// Memory that recomputing one layer saves.
 fn gain(cell: &Cell, stage: &Stage, mode: &RecomputeMode) -> i64 {
     stage.in_flight * (cell.layer.activation - mode.activation)
@@ -164,12 +80,6 @@ fn gain(cell: &Cell, stage: &Stage, mode: &RecomputeMode) -> i64 {
 
 fn ceil_div(numerator: i64, denominator: i64) -> i64 {
     (numerator + denominator - 1).div_euclid(denominator)
-}
-
-/// Time of saving `need > 0` with a mode in fractions of layers, rounded up.
-fn fractional_time(need: i64, extra_time: i64, gain: i64) -> i64 {
-    let product = i128::from(need) * i128::from(extra_time);
-    ((product - 1) / i128::from(gain)) as i64 + 1
 }
 
 fn of_counts(cell: &Cell, stage: &Stage, layers: i64, counts: Counts) -> Recompute {

@@ -7,7 +7,6 @@
 use super::bounds::{Scratch, balance_bound, bottleneck, fits, near_even};
 use super::data::{Cell, Data, Partition, SideRow};
 use super::dynamic::quick_objective;
-use super::extra::least_total_extra;
 use super::plan::{Plan, plan_of};
 use super::side_rows::{Prepared, excludes, keeps_side_rows};
 
@@ -161,8 +160,7 @@ fn first_bound(
 
 fn second_bound(cell: &Cell, layers: i64, scratch: &mut Scratch) -> i64 {
     let floors = bottleneck(cell, layers, scratch);
-    let extra = least_total_extra(cell, layers, scratch);
-    floors.objective(cell, extra)
+    floors.objective(cell, floors.extra)
 }
 
 /// Objective of the better of two plans that keep the side rows; the best of all cells is kept.

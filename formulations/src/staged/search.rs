@@ -4,7 +4,7 @@ use super::StagedError;
 use super::bounds::Scratch;
 use super::check::check;
 use super::data::Data;
-use super::dynamic::optimum_within;
+use super::dynamic::cell_optimum_within;
 use super::lexicographic::{Canonical, canonical};
 use super::limits::{Clock, cutoffs};
 use super::plan::Plan;
@@ -160,7 +160,7 @@ impl Search<'_> {
             if lower_bound > self.limit {
                 return;
             }
-            let plan = optimum_within(&data.cells[index], index, data.layers, self.limit);
+            let plan = cell_optimum_within(&data.cells[index], index, data.layers, self.limit);
             if let Some(plan) = plan {
                 self.offer(plan);
             }
@@ -287,7 +287,8 @@ impl Search<'_> {
                 let statistics = &mut self.statistics;
                 canonical(data, index, plan.objective, &self.clock, statistics)?
             } else {
-                let found = optimum_within(&data.cells[index], index, data.layers, plan.objective);
+                let found =
+                    cell_optimum_within(&data.cells[index], index, data.layers, plan.objective);
                 found.map_or(Canonical::NoPlan, Canonical::Plan)
             };
             let found = match found {

@@ -8,7 +8,6 @@
 
 use super::bounds::{Floors, Scratch, bottleneck};
 use super::data::Cell;
-use super::extra::least_total_extra;
 use super::plan::{stage_delta, stage_time};
 use super::recompute::{Recompute, least_recompute};
 
@@ -61,7 +60,7 @@ pub(super) fn tables(
     scratch: &mut Scratch,
 ) -> Option<Tables> {
     let mut floors = bottleneck(cell, layers, scratch);
-    let extra = least_total_extra(cell, layers, scratch);
+    let extra = floors.extra;
     let slack = limit.saturating_sub(floors.objective(cell, extra));
     if slack < 0 {
         return None;

@@ -3,7 +3,7 @@
 use super::StagedError;
 use super::check::check;
 use super::data::Data;
-use super::dynamic::optimum_within;
+use super::dynamic::cell_optimum_within;
 use super::lexicographic::{Canonical, canonical};
 use super::limits::{Clock, cutoffs};
 use super::plan::Plan;
@@ -85,7 +85,7 @@ impl<F: Fn(usize) -> usize> Search<'_, F> {
             let found = if self.prepared.coupled {
                 canonical(data, index, limit, &self.clock, &mut self.statistics)?
             } else {
-                let found = optimum_within(&data.cells[index], index, data.layers, limit);
+                let found = cell_optimum_within(&data.cells[index], index, data.layers, limit);
                 found.map_or(Canonical::NoPlan, Canonical::Plan)
             };
             match found {

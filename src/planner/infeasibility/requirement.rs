@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::axis::Axis;
+use crate::instance::Instance;
 use crate::rule::Rule;
 
 /// One demand, which an explanation can drop to see whether it matters.
@@ -36,6 +37,26 @@ impl Requirement {
         (0..64).map(Self::from_bit)
     }
 
+    /// The name for the user: a key, a rule, `forbidden(0)`, or a row as violations and the rows of
+    /// the programs name it, `constraint(few_stages)`.
+    #[must_use]
+    pub fn name(self, instance: &Instance) -> String {
+        let Self::Constraint(index) = self else {
+            return self.to_string();
+        };
+        let rows = &instance.space.constraints;
+        let Some(row) = rows.get(index) else {
+            return self.to_string();
+        };
+        // The last position stands for the rows after it, too.
+        match rows.len() - index {
+            further if self.bit() == CHECKPOINT_RULE - 1 && further > 1 => {
+                format!("{} and {} further rows", row.rule(), further - 1)
+            }
+            _ => row.rule(),
+        }
+    }
+
     /// Position in a set. Forbidden combinations and rows beyond those that have a bit share the
     /// last one of their kind.
     const fn bit(self) -> usize {
@@ -63,7 +84,8 @@ impl Requirement {
 }
 
 impl fmt::Display for Requirement {
-    /// The key or the rule's name.
+    /// The key or the rule's name; what is of one instance by its position ([`Requirement::name`]
+    /// has the name of a row).
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Listed(axis) => write!(f, "search.{axis}"),

@@ -8,7 +8,7 @@ use crate::cost_model::CellCosts;
 use crate::framework::CheckpointRule;
 use crate::instance::Instance;
 use crate::layout::{Cell, Checkpointing, Layout};
-use crate::plan::Formulation;
+use crate::plan::{Extent, Formulation};
 use crate::planner::candidates;
 use crate::planner::cost_table::{CostTable, Entry};
 use crate::planner::quantise::{self, CellUnits, Quantum};
@@ -211,6 +211,7 @@ impl Room {
             cells: vec![units.clone()],
             entries: entries.collect(),
             applied_before: Vec::new(),
+            extent: Extent::Whole,
         };
         let choices = choices(&table);
         choices

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::*;
+use crate::axis::{Axis, AxisSet};
 use crate::instance::{self, Overrides};
 use crate::plan::Formulation;
 
@@ -57,4 +58,54 @@ fn clashes_name_what_was_listed_and_the_rule() {
         &["cluster.memory=10 GB"],
         &[&["gpu_count", "memory_capacity"]],
     );
+}
+
+/// The least peak of every combination is not below the lower limit, whatever is known of it.
+#[test]
+fn no_layout_is_below_the_lower_limit_of_memory() {
+    let all_open = [
+        "search.sharding=[\"zero-0\", \"zero-1\", \"zero-2\", \"zero-3\", \"hsdp\"]",
+        "search.context_parallel=[1, 2, 4]",
+        "search.attention_kernel=[\"torch\", \"flash-attention-2\"]",
+        "search.checkpointing=[\"none\", \"full\", \"feed-forward\"]",
+    ];
+    for framework in [
+        "unrestricted",
+        "megatron-lm",
+        "nanotron",
+        "aleph-alpha-scaling",
+    ] {
+        let framework = format!("framework.preset={framework}");
+        let mut sets = all_open.to_vec();
+        sets.push(&framework);
+        let instance = instance(&sets);
+        let universe = universe::Universe::new(&instance);
+        let room = room::Room::new(&instance, Formulation::Staged);
+        let flags = broken::flags(&universe);
+        let table = crate::planner::cost_table::CostTable::new(&instance);
+        let mut checked = 0;
+        for entry in table.entries.iter().filter(|entry| entry.cell.is_some()) {
+            let cell = entry.candidate.cell;
+            let Some(least) = room.shortfall(&cell, &room.units(&cell), &flags, 0) else {
+                continue;
+            };
+            let mut open = AxisSet::EMPTY;
+            let order = [Axis::Sharding, Axis::MicroBatch, Axis::DataParallel];
+            for axis in [None]
+                .into_iter()
+                .chain(order.map(Some))
+                .chain([Some(Axis::ContextParallel)])
+            {
+                open = axis.map_or(open, |axis| open.with(axis));
+                let may_fit = |capacity: i64| {
+                    floor::may_fit(&instance, &universe, &entry.candidate, open, capacity)
+                };
+                assert!(may_fit(least.amount), "{framework} {cell:?} {open:?}");
+                let far = least.amount / 4;
+                assert!(!open.is_empty() || !may_fit(far), "{framework} {cell:?}");
+            }
+            checked += 1;
+        }
+        assert!(checked > 100, "{framework}: {checked}");
+    }
 }

@@ -1,6 +1,6 @@
 //! Walks the universe for the smallest sets of requirements whose absence leaves a layout.
 
-use crate::axis::{Axis, Candidate};
+use crate::axis::{Axis, AxisSet, Candidate};
 use crate::instance::Instance;
 use crate::layout::{Cell, Checkpointing};
 use crate::plan::Formulation;
@@ -9,6 +9,7 @@ use crate::planner::quantise::{CellUnits, UNLIMITED};
 use crate::rule::Rule;
 
 use super::broken;
+use super::floor;
 use super::requirement::{Requirement, RequirementSet};
 use super::room::{Room, Shortfall};
 use super::universe::Universe;
@@ -175,11 +176,9 @@ impl<'a> Walk<'a> {
 
     /// Adds what is broken whatever the axes that are still open.
     fn broken_so_far(&mut self, decided: usize, broken: RequirementSet) -> RequirementSet {
-        if decided < DEGREES {
-            return broken;
-        }
+        let broken = self.broken_by_memory(decided, broken);
         let last = decided == ORDER.len();
-        if decided != DEGREES && decided != BOUNDED && !last {
+        if decided != DEGREES && decided != BOUNDED && !last || self.is_hopeless(broken) {
             return broken;
         }
         let candidate = Candidate::from_codes(&self.codes);
@@ -201,11 +200,47 @@ impl<'a> Walk<'a> {
         }
         let lean = broken::leanest(&self.universe, &candidate.cell);
         let flags = broken::flags(&self.universe);
-        let fits = self.room.may_fit(&lean, &flags, self.capacity);
+        let memory = Requirement::Rule(Rule::MemoryCapacity);
+        let fits = broken.contains(memory) || self.room.may_fit(&lean, &flags, self.capacity);
+        self.over_capacity(broken, !fits)
+    }
+
+    /// Adds the memory that is missing whatever the axes that are still open, by a lower limit.
+    fn broken_by_memory(&self, decided: usize, broken: RequirementSet) -> RequirementSet {
+        let memory = Requirement::Rule(Rule::MemoryCapacity);
+        let axes = &ORDER[..decided];
+        let has_moved = matches!(
+            axes.last(),
+            Some(
+                Axis::PipelineParallel
+                    | Axis::ContextParallel
+                    | Axis::DataParallel
+                    | Axis::Sharding
+                    | Axis::MicroBatch
+            )
+        );
+        if !has_moved || broken.contains(memory) {
+            return broken;
+        }
+        let candidate = Candidate::from_codes(&self.codes);
+        if candidate.cell.pipeline_parallel > LONGEST_PIPELINE {
+            return OUT_OF_QUESTION;
+        }
+        let open = ORDER[decided..].iter().copied();
+        let open = open.fold(AxisSet::EMPTY, AxisSet::with);
+        let (instance, universe) = (self.instance, &self.universe);
+        let fits = floor::may_fit(instance, universe, &candidate, open, self.capacity);
+        self.over_capacity(broken, !fits)
+    }
+
+    /// What a combination that is over the capacity breaks.
+    fn over_capacity(&self, broken: RequirementSet, is_over: bool) -> RequirementSet {
         match self.goal {
-            Goal::Corrections(_) => broken.with_if(Requirement::Rule(Rule::MemoryCapacity), !fits),
+            Goal::Corrections(_) => {
+                broken.with_if(Requirement::Rule(Rule::MemoryCapacity), is_over)
+            }
             // Worse than the best so far.
-            Goal::LeastShortfall(_) if !fits => OUT_OF_QUESTION,
+            Goal::LeastShortfall(_) if is_over => OUT_OF_QUESTION,
             Goal::LeastShortfall(_) => broken,
         }
     }

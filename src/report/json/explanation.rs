@@ -188,7 +188,7 @@ impl ExplanationDocument {
         self.best = Some(EvaluatedDocument::new(&binding.plan.choice, batch));
         self.admissible_memory_gib = Some(rounded(binding.admissible.gib()));
         let effect = |effect: &Effect| EffectDocument {
-            limit: effect.limit.to_string(),
+            limit: effect.name.clone(),
             now: effect.now.clone(),
             mfu_gain: rounded(effect.gain.value()),
             without: EvaluatedDocument::new(&effect.without, batch),
@@ -210,7 +210,7 @@ fn clash(clash: &Clash) -> Vec<ReasonDocument> {
         let reasons = reasons.iter();
         reasons
             .map(|reason| ReasonDocument {
-                requirement: reason.requirement.to_string(),
+                requirement: reason.name.clone(),
                 enough,
                 message: reason.message.clone(),
             })

@@ -22,6 +22,7 @@ pub fn pareto(instance: &Instance, front: &Front) -> String {
         job: JobDocument::new(job),
         front: front.kind.as_str(),
         solved: front.solved as u64,
+        unproven: front.unproven as u64,
         points: front
             .points
             .iter()
@@ -53,6 +54,8 @@ struct ParetoDocument {
     front: &'static str,
     /// Instances that were solved for the front.
     solved: u64,
+    /// Those of them whose answer is not proven, because the time limit ended the search.
+    unproven: u64,
     /// From the least memory or the fewest GPUs up; empty where no size has a layout.
     points: Vec<PointDocument>,
     /// How far to trust the predictions.

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::rounded;
-use crate::plan::{Proof, Violation};
+use crate::plan::{Extent, Proof, Violation};
 
 /// The extent of the search and what it proves.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -16,6 +16,10 @@ pub(super) struct ProofDocument {
     bound_mfu: Option<f64>,
     /// Relative distance between the plan and the bound, 0 when optimal; null without a plan.
     gap: Option<f64>,
+    /// `cut` where the time limit came before all combinations of the space were listed: then the counts
+    /// are those of the listed ones, and the bound holds for all.
+    #[schemars(extend("enum" = ["whole", "cut"]))]
+    extent: &'static str,
     /// Combinations of the space.
     cells: u64,
     /// Combinations that break a rule.
@@ -49,6 +53,10 @@ impl ProofDocument {
             formulation: proof.formulation.as_str(),
             bound_mfu: known(proof.bound_mfu.value()),
             gap: known(proof.gap),
+            extent: match proof.extent {
+                Extent::Whole => "whole",
+                Extent::Cut => "cut",
+            },
             cells: proof.cells,
             cells_infeasible: proof.cells_infeasible,
             cells_pruned: proof.cells_pruned,

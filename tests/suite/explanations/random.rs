@@ -22,12 +22,22 @@ fn random_case() -> impl Strategy<Value = (String, Vec<String>)> {
         pin("search.micro_batch", &[1, 3, 4]),
         pin("search.data_parallel", &[1, 2, 8]),
         proptest::option::weighted(0.7, 1_u32..12),
+        proptest::option::weighted(0.3, random_row()),
     )
-        .prop_map(|(text, tensor, pipeline, batch, data, memory)| {
+        .prop_map(|(text, tensor, pipeline, batch, data, memory, row)| {
             let memory = memory.map(|gigabytes| format!("cluster.memory={gigabytes} GB"));
-            let sets = [tensor, pipeline, batch, data, memory];
+            let sets = [tensor, pipeline, batch, data, memory, row];
             (text, sets.into_iter().flatten().collect())
         })
+}
+
+/// A row over discrete choices that excludes many of them.
+fn random_row() -> impl Strategy<Value = String> {
+    let sense = proptest::sample::select(&["at_most", "at_least", "equals"]);
+    (1_i64..3, -1_i64..3, sense, 1_i64..12).prop_map(|(tensor, batch, sense, right)| {
+        let terms = format!("tensor_parallel = {tensor}, micro_batch = {batch}");
+        format!("constraint=[{{name = \"own\", terms = {{{terms}}}, {sense} = {right}}}]")
+    })
 }
 
 proptest! {

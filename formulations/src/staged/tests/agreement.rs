@@ -91,6 +91,9 @@ fn check_cells(data: &Data) -> Result<(), TestCaseError> {
             }
             continue;
         };
+        let within = |limit| cell_optimum_within(cell, index, data.layers, limit);
+        prop_assert_eq!(within(best.objective), Some(best.clone()));
+        prop_assert_eq!(within(best.objective - 1), None);
         prop_assert!(bound.is_some_and(|bound| bound <= best.objective));
         prop_assert!(balance_bound(cell, data.layers) <= best.objective);
         if let Some(near_even) = near_even(cell, data.layers)
