@@ -1,7 +1,11 @@
 //! The document, as it is written and read; see `docs/certificate.md`.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
+
+use crate::verify::statement::Settlement;
 
 /// A certificate. Integers unless a key says otherwise: objectives and bounds in units of the
 /// objective (a twentieth of `quantum_s`), memory in KiB.
@@ -23,11 +27,15 @@ pub struct Certificate {
     pub space: Vec<AxisValues>,
     /// Combinations that the instance rules out.
     pub forbidden: Vec<Forbidden>,
-    /// Unit of the time of a stage, in seconds; null where no layout fits, which times have no part in.
-    #[serde(deserialize_with = "nullable")]
-    pub quantum_s: Option<f64>,
+    /// Rows of the user's own, in order.
+    pub constraints: Vec<ConstraintRow>,
+    /// Unit of the time of a stage, in seconds.
+    pub quantum_s: f64,
     /// Memory of a stage that the accepted risk leaves.
     pub capacity_kib: i64,
+    /// What layouts cost: for each value of each axis the first combination that breaks no rule and has
+    /// it; if there is none, the first of all that has it.
+    pub costs: Vec<StatedCosts>,
     /// By how much each combination of values breaks each rule.
     pub rules: Vec<RuleTable>,
     /// How the combinations are settled.
@@ -60,6 +68,53 @@ pub struct Forbidden {
     pub excludes: u64,
 }
 
+/// A row of the user's own: linear in what a layout decides.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ConstraintRow {
+    /// Coefficients and decisions, in order of the latter.
+    pub terms: Vec<(i64, String)>,
+    /// How the sides compare: `at_most`, `at_least` or `equals`.
+    pub comparison: String,
+    /// The right side.
+    pub right: i64,
+    /// Left side minus right side. Of a row over discrete choices alone: for each combination of the
+    /// values of its axes, the last axis fastest. Of another: for each combination of `costs` that breaks
+    /// no rule the least and the most, by the fewest and the most layers of each stage.
+    pub differences: Vec<i64>,
+}
+
+/// What the cost model says of a combination, before it is rounded to units. Every figure has nine digits.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StatedCosts {
+    /// The combination.
+    pub position: u64,
+    /// Micro-batches of a step.
+    pub micro_batches: u64,
+    /// Pipeline fills that a step pays.
+    pub fills: f64,
+    /// Of a layer and micro-batch: matrix products, attention, elementwise operators, norms,
+    /// tensor-parallel and context-parallel traffic; last everything, with what else there is.
+    pub layer_s: [f64; 7],
+    /// Of a recomputed layer by flag: further time, kept activations, workspace.
+    pub recompute: BTreeMap<String, [f64; 3]>,
+    /// Parameters of a layer on one GPU, and bytes of its activations.
+    pub layer: [f64; 2],
+    /// Bytes a parameter: weights, gradients, optimizer.
+    pub state_bytes: [f64; 3],
+    /// Seconds a parameter: gradient and weight traffic, optimizer. Last of a step whatever its layout.
+    pub step_s: [f64; 3],
+    /// Memory that does not depend on the layers.
+    pub fixed_bytes: f64,
+    /// Of the first and the last stage: time, parameters, logits and chunks in flight beside their layers.
+    pub stages: [[f64; 4]; 2],
+    /// All layers and stages, for one micro-batch.
+    pub network_s: f64,
+    /// What measured runs add to the logarithm of the time of a layer, and of one that is recomputed.
+    pub residual: [f64; 2],
+}
+
 /// The amounts by which a rule is broken.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -79,10 +134,14 @@ pub struct RuleTable {
 pub struct Combinations {
     /// All combinations of the space.
     pub total: u64,
-    /// Those that break a rule of the tables or are forbidden.
+    /// Those that break a rule of the tables, are forbidden, or break a row over discrete choices.
     pub broken: u64,
     /// No layout fits: the stage that is short, and by how much at least.
     pub infeasible: Vec<(u64, u32, i64)>,
+    /// No layout keeps a row: its place among the constraints, and by how much it is missed at least.
+    pub excluded: Vec<(u64, u32, i64)>,
+    /// No layout that fits keeps all rows: the bound of the slowest stage.
+    pub blocked: Vec<(u64, i64)>,
     /// No layout is as fast as the winner, by the bound of perfect balance.
     pub balance: Vec<(u64, i64)>,
     /// No layout is as fast as the winner, by the bound of the slowest stage.
@@ -126,6 +185,21 @@ fn nullable<'a, T: Deserialize<'a>, D: Deserializer<'a>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
     Option::deserialize(deserializer)
+}
+
+impl Combinations {
+    /// Adds how a combination is settled.
+    pub(crate) fn add(&mut self, position: u64, settlement: Settlement) {
+        match settlement {
+            Settlement::Infeasible(stage, short) => self.infeasible.push((position, stage, short)),
+            Settlement::Excluded(row, missed) => self.excluded.push((position, row, missed)),
+            Settlement::Blocked(bound) => self.blocked.push((position, bound)),
+            Settlement::Balance(bound) => self.balance.push((position, bound)),
+            Settlement::Bottleneck(bound) => self.bottleneck.push((position, bound)),
+            Settlement::Solved(objective) => self.solved.push((position, objective)),
+            Settlement::Open(bound) => self.open.push((position, bound)),
+        }
+    }
 }
 
 impl Certificate {

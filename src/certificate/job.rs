@@ -14,6 +14,7 @@ use crate::quantity::{Bytes, BytesPerSecond, FlopsPerSecond, Seconds};
 use crate::transformer::{Biases, Embeddings, FeedForward, Normalization, Transformer};
 use crate::workload::{Optimizer, Precision, Workload};
 
+use super::learned::{DISCREPANCY, StatedDiscrepancy};
 use super::parameters::{NAMED, PARAMETERS};
 
 /// What stands in for a figure that is left out, in its unit.
@@ -166,6 +167,9 @@ pub(crate) fn write(job: &Job, left_out: &[bool]) -> Map<String, Value> {
         let name = (choice.names)()[(choice.get)(job)];
         fields.insert(choice.key.to_owned(), Value::from(name));
     }
+    if let Some(learned) = &job.cluster.discrepancy {
+        fields.insert(DISCREPANCY.to_owned(), StatedDiscrepancy::write(learned));
+    }
     fields
 }
 
@@ -176,7 +180,10 @@ pub(crate) fn read(fields: &Map<String, Value>) -> Result<Job, Vec<(String, Stri
     for parameter in PARAMETERS {
         let cause = match fields.get(parameter.key) {
             None if parameter.range.is_required() => "is missing".to_owned(),
-            None => continue,
+            None => {
+                (parameter.set)(&mut job, ABSENT);
+                continue;
+            }
             Some(value) => match value
                 .as_f64()
                 .filter(|&value| parameter.range.contains(value))
@@ -206,8 +213,15 @@ pub(crate) fn read(fields: &Map<String, Value>) -> Result<Job, Vec<(String, Stri
         };
         wrong.push((choice.key.to_owned(), cause));
     }
+    if let Some(value) = fields.get(DISCREPANCY) {
+        match StatedDiscrepancy::read(value) {
+            Some(learned) => job.cluster.discrepancy = Some(learned),
+            None => wrong.push((DISCREPANCY.to_owned(), "cannot be read".to_owned())),
+        }
+    }
     let known = |key: &str| {
-        PARAMETERS.iter().any(|parameter| parameter.key == key)
+        key == DISCREPANCY
+            || PARAMETERS.iter().any(|parameter| parameter.key == key)
             || NAMED.iter().any(|choice| choice.key == key)
     };
     let unknown = fields.keys().filter(|key| !known(key));

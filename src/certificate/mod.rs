@@ -6,13 +6,18 @@
 //! program; [`crate::verify`] computes every number of it anew, in its own way.
 
 mod bottleneck;
+pub(crate) mod constraint;
+pub(crate) mod costs;
 pub mod document;
 pub mod format;
 pub(crate) mod job;
+pub(crate) mod learned;
 pub(crate) mod parameters;
+mod rows;
 mod rules;
 mod settle;
 pub(crate) mod space;
+mod stated_costs;
 mod writer;
 
 pub use document::Certificate;

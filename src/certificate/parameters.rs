@@ -31,6 +31,8 @@ pub(crate) enum Range {
     /// A whole number from 1; always stated.
     Count(u32),
     /// A whole number from 1 that may be left out.
+    Size(u32),
+    /// The same, and of some numbers alike the smallest is stated.
     Whole(u32),
     /// Above 0, such as what costs are divided by.
     Positive,
@@ -53,7 +55,7 @@ impl Range {
     /// Whether `value` lies in the range.
     pub(crate) fn contains(self, value: f64) -> bool {
         match self {
-            Self::Count(most) | Self::Whole(most) => {
+            Self::Count(most) | Self::Size(most) | Self::Whole(most) => {
                 value.fract() == 0.0 && (1.0..=f64::from(most)).contains(&value)
             }
             Self::Positive => (Self::SMALLEST..=Self::LARGEST).contains(&value),
@@ -79,7 +81,7 @@ impl Range {
 
     /// Whether the figure is a whole number.
     pub(crate) const fn is_whole(self) -> bool {
-        matches!(self, Self::Count(_) | Self::Whole(_))
+        matches!(self, Self::Count(_) | Self::Size(_) | Self::Whole(_))
     }
 }
 
@@ -163,7 +165,7 @@ macro_rules! parameters {
             $(Parameter {
                 key: $key,
                 range: $range,
-                rules: if $range.is_whole() { &[Rule::TensorParallelWithinNode] } else { &[] },
+                rules: if matches!($range, Whole(_)) { &[Rule::TensorParallelWithinNode] } else { &[] },
                 get: |job| $range.effective(job.$($place).+.figure() $(/ $unit)?),
                 set: |job, value| job.$($place).+.replace(value $(* $unit)?),
             },)+
@@ -210,7 +212,7 @@ macro_rules! named {
     };
 }
 
-use Range::{Count, Duration, Norm, NotNegative, Positive, Signed, Whole};
+use Range::{Count, Duration, Norm, NotNegative, Positive, Signed, Size, Whole};
 
 /// Bytes of a GB, bytes a second of a GB/s.
 const GIGA: f64 = 1e9;
@@ -219,16 +221,16 @@ const TERA: f64 = 1e12;
 
 parameters! {
     "transformer.layers" Count(100_000) => transformer.layers;
-    "transformer.hidden" Count(1 << 20) => transformer.hidden;
+    "transformer.hidden" Size(1 << 20) => transformer.hidden;
     "transformer.heads" Count(1 << 20) => transformer.heads;
     "transformer.key_value_heads" Count(1 << 20) => transformer.key_value_heads;
-    "transformer.head_width" Count(1 << 22) => transformer.head_width;
-    "transformer.feed_forward_width" Count(1 << 22) => transformer.feed_forward_width;
-    "transformer.vocabulary" Count(1 << 26) => transformer.vocabulary;
+    "transformer.head_width" Size(1 << 22) => transformer.head_width;
+    "transformer.feed_forward_width" Size(1 << 22) => transformer.feed_forward_width;
+    "transformer.vocabulary" Size(1 << 26) => transformer.vocabulary;
     "workload.sequence_length" Count(1 << 27) => workload.sequence_length;
     "workload.global_batch" Count(1 << 30) => workload.global_batch;
     "cluster.gpus" Count(1 << 20) => cluster.gpus;
-    "cluster.gpus_per_node" Whole(1 << 20) => cluster.gpus_per_node;
+    "cluster.gpus_per_node" Whole(1 << 14) => cluster.gpus_per_node;
     "cluster.usable_memory_gb" Positive => cluster.accelerator.usable_memory, GIGA;
     "cluster.memory_bandwidth_gb_per_s" Positive => cluster.accelerator.memory_bandwidth, GIGA;
     "cluster.peak_bf16_tflops" Positive => cluster.accelerator.peak_bf16, TERA;

@@ -1,8 +1,9 @@
 //! By how much the combinations of a space break each rule, from the planner's own figures.
 
 use crate::axis::{Axis, Candidate};
+use crate::constraint::{Constraint, Decision};
 use crate::instance::Instance;
-use crate::layout::Schedule;
+use crate::layout::{Layout, Schedule};
 use crate::planner::candidates;
 use crate::rule::Rule;
 use crate::verify::header::sort_key;
@@ -22,6 +23,18 @@ pub(super) fn tables(instance: &Instance) -> Vec<RuleTable> {
 }
 
 fn amounts(instance: &Instance, rule: Rule, axes: &[Axis]) -> Vec<i64> {
+    let amounts = combinations(instance, axes).map(|candidate| {
+        if candidates::broken_rules(instance, &candidate).contains(rule) {
+            amount(instance, rule, &candidate)
+        } else {
+            0
+        }
+    });
+    amounts.collect()
+}
+
+/// A candidate for each combination of the values of some axes, the last axis fastest.
+fn combinations(instance: &Instance, axes: &[Axis]) -> impl Iterator<Item = Candidate> + use<> {
     // Axes that do not decide the rule take their first value.
     let mut codes = [0; Axis::COUNT];
     for axis in Axis::ALL {
@@ -41,15 +54,28 @@ fn amounts(instance: &Instance, rule: Rule, axes: &[Axis]) -> Vec<i64> {
             })
             .collect();
     }
-    let amounts = candidates.iter().map(|codes| {
-        let candidate = Candidate::from_codes(codes);
-        if candidates::broken_rules(instance, &candidate).contains(rule) {
-            amount(instance, rule, &candidate)
-        } else {
-            0
-        }
+    candidates
+        .into_iter()
+        .map(|codes| Candidate::from_codes(&codes))
+}
+
+/// The differences of the sides of a row over discrete choices, over the values of its axes.
+pub(super) fn differences(instance: &Instance, row: &Constraint) -> Vec<i64> {
+    let batch = instance.job.workload.global_batch;
+    let of = |layout: &Layout| row.left(layout, batch) - row.right;
+    let decides = |axis: &Axis| {
+        row.terms.iter().any(|term| match term.decision {
+            Decision::Degree(other) | Decision::Is(other, _) => other == *axis,
+            Decision::MicroBatches => matches!(axis, Axis::DataParallel | Axis::MicroBatch),
+            Decision::Layers(_) | Decision::LayersLast | Decision::CheckpointedLayers => false,
+        })
+    };
+    let axes: Vec<Axis> = ORDER.into_iter().filter(decides).collect();
+    let layouts = combinations(instance, &axes).map(|candidate| Layout {
+        cell: candidate.cell,
+        stages: Vec::new(),
     });
-    amounts.collect()
+    layouts.map(|layout| of(&layout)).collect()
 }
 
 /// By how much the candidate breaks a rule that it breaks.
@@ -117,6 +143,7 @@ pub(super) fn forbidden(instance: &Instance) -> Vec<Forbidden> {
     assignments.dedup();
     let mut free = instance.clone();
     free.space.forbidden.clear();
+    free.space.constraints.clear();
     let listed = candidates::list(&free);
     let counted = assignments.iter().map(|assignment| {
         let excluded = listed

@@ -5,13 +5,16 @@ use formulations::staged::{
     Cell, Partition, RecomputeRule, Shortage, cell_optimum, recompute, shortage,
 };
 
+use rayon::prelude::*;
+
 use crate::axis::Candidate;
 use crate::layout::Layout;
+use crate::planner::constraints;
 use crate::planner::cost_table::CostTable;
 use crate::planner::staged_cells::{self, Choice};
+use crate::verify::statement::Settlement;
 
-use super::bottleneck;
-use super::document::Combinations;
+use super::{bottleneck, rows};
 
 /// What the combinations are settled against.
 #[derive(Debug, Clone, Copy)]
@@ -31,51 +34,62 @@ pub(super) fn objective(table: &CostTable, layout: &Layout) -> Option<i64> {
     Some(table.cells[entry.cell?].step_time(&layout.stages))
 }
 
+/// How a combination is settled, by its position.
+pub(super) type Settled = (u64, Settlement);
+
 /// Settles the combinations of the program `staged`.
 pub(super) fn staged(
     table: &CostTable,
     goal: Goal,
-    position: impl Fn(&Candidate) -> u64,
-    found: &mut Combinations,
-) {
-    for choice in staged_cells::choices(table) {
+    position: impl Fn(&Candidate) -> u64 + Sync,
+) -> Vec<Settled> {
+    let choices = staged_cells::choices(table);
+    let settled = choices.par_iter().map(|choice| {
         let position = position(&table.entries[choice.rank].candidate);
-        settle(table, &choice, goal, position, found);
-    }
+        (position, settle(table, choice, goal))
+    });
+    settled.collect()
 }
 
-fn settle(table: &CostTable, choice: &Choice, goal: Goal, position: u64, found: &mut Combinations) {
+fn settle(table: &CostTable, choice: &Choice, goal: Goal) -> Settlement {
     let layers = i64::from(table.instance.job.transformer.layers);
     let lightest = staged_cells::lightest_variants(table, choice);
     let fits = |cell: &Cell| bottleneck_bound(cell, layers).is_some();
     if !lightest.iter().any(|variant| fits(&variant.cell)) {
         let cells = lightest.iter().map(|variant| &variant.cell);
         let (peak, stage) = least_peak(cells, layers);
-        found
-            .infeasible
-            .push((position, stage, peak - table.capacity));
-        return;
+        return Settlement::Infeasible(stage, peak - table.capacity);
     }
-    let may_win = |bound: i64| goal.objective.is_none_or(|objective| bound <= objective);
+    if let Some((row, missed)) = rows::missed_by_all(table, choice, &lightest) {
+        return Settlement::Excluded(row, missed);
+    }
     let relaxed = staged_cells::relaxed(table, choice);
     let bound = balance_bound(&relaxed.cell, layers);
+    let may_win = |bound: i64| goal.objective.is_none_or(|objective| bound <= objective);
     if !may_win(bound) {
-        found.balance.push((position, bound));
-        return;
+        return Settlement::Balance(bound);
     }
     let bound = bottleneck::bound(&relaxed.cell, layers);
     if !may_win(bound) {
-        found.bottleneck.push((position, bound));
-    } else if goal.complete {
-        let variants = staged_cells::variants(table, choice);
-        let optima = variants
-            .iter()
-            .filter_map(|variant| cell_optimum(&variant.cell, 0, layers));
-        let best = optima.map(|plan| plan.objective).min();
-        found.solved.push((position, best.unwrap_or(i64::MAX)));
+        Settlement::Bottleneck(bound)
+    } else if !goal.complete {
+        Settlement::Open(bound)
+    } else if constraints::concern_layers(table.instance) {
+        // Rows over layers are left to the checker's dynamic program: the solver takes long for each.
+        Settlement::Blocked(bound)
     } else {
-        found.open.push((position, bound));
+        optimum(table, choice).map_or(Settlement::Blocked(bound), Settlement::Solved)
     }
+}
+
+/// The objective of the best layout of a choice.
+fn optimum(table: &CostTable, choice: &Choice) -> Option<i64> {
+    let layers = i64::from(table.instance.job.transformer.layers);
+    let variants = staged_cells::variants(table, choice);
+    let optima = variants
+        .iter()
+        .filter_map(|variant| cell_optimum(&variant.cell, 0, layers));
+    optima.map(|plan| plan.objective).min()
 }
 
 /// The least memory of the fullest stage over all cells and distributions, and the first stage that can
@@ -176,31 +190,33 @@ pub(super) fn layout_choice(
     table: &CostTable,
     goal: Goal,
     position: impl Fn(&Candidate) -> u64,
-    found: &mut Combinations,
-) {
+) -> Vec<Settled> {
     let profit = |objective| {
         table
             .quantum
             .parts_per_billion(&table.instance.job, objective)
     };
     let least = goal.objective.map(profit);
-    for entry in &table.entries {
-        let Some((_, cost)) = table.exact(entry) else {
-            continue;
-        };
-        let position = position(&entry.candidate);
+    let rows = || table.instance.space.constraints.iter().zip(0..);
+    let batch = table.instance.job.workload.global_batch;
+    let settled = table.entries.iter().filter_map(|entry| {
+        let (layout, cost) = table.exact(entry)?;
         let peak = cost.memory.iter().copied().max().unwrap_or(0);
-        if peak > table.capacity {
+        let missed = rows().find(|(row, _)| !row.holds(row.left(&layout, batch)));
+        let settlement = if peak > table.capacity {
             let stage = cost.memory.iter().position(|&memory| memory == peak);
-            let stage = stage.unwrap_or(0) as u32;
-            let short = peak - table.capacity;
-            found.infeasible.push((position, stage, short));
+            Settlement::Infeasible(stage.unwrap_or(0) as u32, peak - table.capacity)
+        } else if let Some((row, index)) = missed {
+            let missed = (row.left(&layout, batch) - row.right).abs();
+            Settlement::Excluded(index, missed)
         } else if least.is_some_and(|least| cost.profit < least) {
-            found.balance.push((position, cost.units));
+            Settlement::Balance(cost.units)
         } else if goal.complete {
-            found.solved.push((position, cost.units));
+            Settlement::Solved(cost.units)
         } else {
-            found.open.push((position, cost.units));
-        }
-    }
+            Settlement::Open(cost.units)
+        };
+        Some((position(&entry.candidate), settlement))
+    });
+    settled.collect()
 }

@@ -7,15 +7,21 @@ use crate::job::Job;
 use crate::layout::Layout;
 use crate::plan::{Evaluated, Formulation, Outcome};
 use crate::planner::cost_table::CostTable;
-use crate::verify::budget::Budget;
-use crate::verify::canonical::simplest;
+use crate::verify::budget::{Budget, TooLarge};
+use crate::verify::canonical::{is_stated, simplest};
+use crate::verify::runs;
+use crate::verify::slack;
 use crate::verify::statement::{Claim, Settlement, Statement};
+use crate::verify::winner::is_first;
 
-use super::document::{AxisValues, Certificate, Combinations, Winner, WinnerStage};
+use super::document::{
+    AxisValues, Certificate, Combinations, ConstraintRow, StatedCosts, Winner, WinnerStage,
+};
 use super::format::{ORDER, SCHEMA};
 use super::parameters::PARAMETERS;
-use super::settle::{self, Goal};
-use super::{job, rules, space};
+use super::settle::{self, Goal, Settled};
+use super::stated_costs::stated_costs;
+use super::{constraint, job, rows, rules, space};
 
 /// Why an answer has no certificate.
 #[derive(Debug, thiserror::Error)]
@@ -34,6 +40,12 @@ hint: pin some axes or list fewer values in `[search]`"
     Disagreement,
 }
 
+impl From<TooLarge> for CertifyError {
+    fn from(_: TooLarge) -> Self {
+        Self::TooLarge
+    }
+}
+
 /// The certificate of an answer of [`crate::planner::plan`] to this instance.
 ///
 /// # Errors
@@ -43,82 +55,187 @@ pub fn certify(instance: &Instance, outcome: &Outcome) -> Result<Certificate, Ce
     // The last digit of a figure may be another in the document's units.
     let stated = job::write(&instance.job, &[false; PARAMETERS.len()]);
     let job = job::read(&stated).map_err(|_| CertifyError::Figures)?;
-    let instance = &Instance {
+    let mut instance = Instance {
         job,
         ..instance.clone()
     };
-    let table = CostTable::new(instance);
-    let formulation = outcome.proof().formulation;
-    let choice = outcome.plan().map(|plan| &plan.choice);
-    let objective = choice.and_then(|choice| settle::objective(&table, &choice.layout));
-    let goal = Goal {
-        objective,
-        complete: matches!(outcome, Outcome::Optimal(_) | Outcome::Infeasible(_)),
-    };
-    let combinations = combinations(&table, formulation, goal)?;
-    let claim = Claim {
-        instance,
-        formulation,
-        complete: goal.complete,
-        winner: choice.map(|choice| &choice.layout),
-    };
-    let (stated, left_out) = simplest_job(claim, &combinations)?;
-    let quantum_s = match outcome {
-        Outcome::Infeasible(_) => None,
-        _ => Some(table.quantum.step_time(FILL_STEPS as i64).value()),
-    };
-    let open = combinations.open.iter().map(|entry| entry.1);
-    let bound = match outcome {
-        Outcome::Optimal(_) => objective,
-        Outcome::Infeasible(_) => None,
-        Outcome::Feasible(_) | Outcome::Unknown(_) => objective.into_iter().chain(open).min(),
-    };
-    let winner = choice
-        .zip(objective)
-        .map(|(choice, objective)| winner(&table, formulation, choice, objective));
-    Ok(Certificate {
-        schema: SCHEMA.to_owned(),
-        formulation: formulation.as_str().to_owned(),
-        status: outcome.status().to_owned(),
-        job: job::write(&stated, &left_out),
-        max_oom_risk: instance.max_oom_risk,
-        space: ORDER.map(|axis| axis_values(instance, axis)).to_vec(),
-        forbidden: rules::forbidden(instance),
-        quantum_s,
-        capacity_kib: table.capacity,
-        rules: rules::tables(instance),
-        combinations,
-        bound,
-        winner,
-    })
+    instance.space.constraints = constraint::sorted(&instance.space.constraints);
+    let mut complete = matches!(outcome, Outcome::Optimal(_) | Outcome::Infeasible(_));
+    for _ in 0..MOST_ATTEMPTS {
+        match attempt(&instance, outcome, complete)? {
+            // Found when a limit came: as good as the best, but not the one that the tie rule prefers.
+            Attempt::Tied => complete = false,
+            Attempt::Written(certificate) => return Ok(*certificate),
+            Attempt::Simpler(simpler) => instance = *simpler,
+        }
+    }
+    Err(CertifyError::Figures)
 }
 
-/// The simplest job of which the statements are the same, and the figures that do not matter, by what
-/// the checker would find for itself.
-fn simplest_job(
-    claim: Claim,
-    combinations: &Combinations,
-) -> Result<(Job, Vec<bool>), CertifyError> {
-    let pairs = |list: &[(u64, i64)], settlement: fn(i64) -> Settlement| {
-        let settled = list
-            .iter()
-            .map(|&(position, value)| (position, settlement(value)));
-        settled.collect::<Vec<_>>()
+/// Each attempt but the last makes something simpler.
+const MOST_ATTEMPTS: usize = 1000;
+
+/// A certificate, or what stands in its way: a simpler instance with which it proves as much.
+enum Attempt {
+    Written(Box<Certificate>),
+    Simpler(Box<Instance>),
+    /// Another layout is as good and comes first.
+    Tied,
+}
+
+fn attempt(
+    instance: &Instance,
+    outcome: &Outcome,
+    complete: bool,
+) -> Result<Attempt, CertifyError> {
+    let budget = Budget::new();
+    let claim = Claim {
+        instance,
+        formulation: outcome.proof().formulation,
+        complete,
+        winner: outcome.plan().map(|plan| &plan.choice.layout),
     };
-    let infeasible = combinations.infeasible.iter();
-    let mut settled: Vec<(u64, Settlement)> = infeasible
-        .map(|&(position, stage, short)| (position, Settlement::Infeasible(stage, short)))
-        .collect();
-    settled.extend(pairs(&combinations.balance, Settlement::Balance));
-    settled.extend(pairs(&combinations.bottleneck, Settlement::Bottleneck));
-    settled.extend(pairs(&combinations.solved, Settlement::Solved));
-    settled.extend(pairs(&combinations.open, Settlement::Open));
-    settled.sort_unstable_by_key(|settled| settled.0);
-    let mut budget = Budget::new();
-    let too_large = |_| CertifyError::TooLarge;
-    let statement = Statement::of(claim, &settled, &mut budget).map_err(too_large)?;
-    let statement = statement.ok_or(CertifyError::Disagreement)?;
-    simplest(&statement, &mut budget).map_err(too_large)
+    let (answer, checker) = rayon::join(
+        || Answer::new(claim, outcome),
+        || Statement::unsettled(claim, &budget),
+    );
+    let (mut answer, mut statement) = (answer, checker?);
+    if !statement.settle_as(&answer.settled) {
+        return Err(CertifyError::Disagreement);
+    }
+    statement.settle_blocked(&budget)?;
+    for (settled, settlement) in answer.settled.iter_mut().zip(&statement.settlements) {
+        settled.1 = *settlement;
+    }
+    if answer.status == "optimal" && !is_first(&statement, &budget)? {
+        return Ok(Attempt::Tied);
+    }
+    statement.claim.complete = complete || answer.status == "infeasible";
+    if let Some(simpler) = simpler_instance(&statement, &budget)? {
+        return Ok(Attempt::Simpler(Box::new(simpler)));
+    }
+    let job = simplest(&statement, &budget)?.ok_or(CertifyError::Figures)?;
+    // Rows may be simpler for the simpler job.
+    if job != instance.job && !instance.space.constraints.is_empty() {
+        let mut simpler = instance.clone();
+        simpler.job = job;
+        return Ok(Attempt::Simpler(Box::new(simpler)));
+    }
+    let certificate = answer.certificate(&job)?;
+    Ok(Attempt::Written(Box::new(certificate)))
+}
+
+/// What the planner and its programs say.
+struct Answer<'a> {
+    table: CostTable<'a>,
+    formulation: Formulation,
+    status: &'static str,
+    choice: Option<&'a Evaluated>,
+    objective: Option<i64>,
+    settled: Vec<Settled>,
+}
+
+impl<'a> Answer<'a> {
+    fn new(claim: Claim<'a>, outcome: &'a Outcome) -> Self {
+        let table = CostTable::new(claim.instance);
+        let (formulation, complete) = (claim.formulation, claim.complete);
+        let objective = claim
+            .winner
+            .and_then(|layout| settle::objective(&table, layout));
+        let goal = Goal {
+            objective,
+            complete,
+        };
+        let settled = settled(&table, formulation, goal);
+        let is_open = |settled: &Settled| matches!(settled.1, Settlement::Open(_));
+        let status = match outcome {
+            // What a stopped search has not settled, these bounds may.
+            Outcome::Unknown(_) if !settled.iter().any(is_open) => "infeasible",
+            Outcome::Optimal(_) if !complete => "feasible",
+            _ => outcome.status(),
+        };
+        Self {
+            table,
+            formulation,
+            status,
+            choice: outcome.plan().map(|plan| &plan.choice),
+            objective,
+            settled,
+        }
+    }
+
+    fn certificate(&self, job: &Job) -> Result<Certificate, CertifyError> {
+        let (table, formulation) = (&self.table, self.formulation);
+        let instance = table.instance;
+        let (costs, quantum) = stated_costs(table, formulation);
+        let combinations = combinations(instance, formulation, &self.settled)?;
+        let bound = match self.status {
+            "optimal" => self.objective,
+            "infeasible" => None,
+            _ => {
+                let open = combinations.open.iter().map(|entry| entry.1);
+                self.objective.into_iter().chain(open).min()
+            }
+        };
+        let winner = self.choice.zip(self.objective);
+        Ok(Certificate {
+            schema: SCHEMA.to_owned(),
+            formulation: formulation.as_str().to_owned(),
+            status: self.status.to_owned(),
+            job: job::write(job, &left_out(job)),
+            max_oom_risk: instance.max_oom_risk,
+            space: ORDER.map(|axis| axis_values(instance, axis)).to_vec(),
+            forbidden: rules::forbidden(instance),
+            constraints: constraint_rows(table, formulation, &costs),
+            // The objective counts in steps of the schedule's bubble multiplier.
+            quantum_s: quantum.step_time(FILL_STEPS as i64).value(),
+            capacity_kib: table.capacity,
+            costs,
+            rules: rules::tables(instance),
+            combinations,
+            bound,
+            winner: winner
+                .map(|(choice, objective)| winner_of(table, formulation, choice, objective)),
+        })
+    }
+}
+
+/// The instance with simpler rows, or with runs where they have to be stated, if it is not so already.
+fn simpler_instance(statement: &Statement, budget: &Budget) -> Result<Option<Instance>, TooLarge> {
+    let mut simpler = statement.claim.instance.clone();
+    if let Some(rows) = slack::simpler(statement, budget)? {
+        simpler.space.constraints = constraint::sorted(&rows);
+        return Ok(Some(simpler));
+    }
+    let learned = runs::simpler(statement);
+    Ok(learned.map(|learned| {
+        simpler.job.cluster.discrepancy = Some(learned);
+        simpler
+    }))
+}
+
+/// For each figure whether it is left out.
+fn left_out(job: &Job) -> Vec<bool> {
+    let figures = 0..PARAMETERS.len();
+    figures.map(|index| !is_stated(job, index)).collect()
+}
+
+/// The rows of the user's own with the differences of their sides.
+fn constraint_rows(
+    table: &CostTable,
+    formulation: Formulation,
+    costs: &[StatedCosts],
+) -> Vec<ConstraintRow> {
+    let positions: Vec<u64> = costs.iter().map(|costs| costs.position).collect();
+    let rows = table.instance.space.constraints.iter().map(|row| {
+        let differences = if row.is_of_cell() {
+            rules::differences(table.instance, row)
+        } else {
+            rows::ranges(table, formulation, &positions, row)
+        };
+        constraint::write(row, differences)
+    });
+    rows.collect()
 }
 
 fn axis_values(instance: &Instance, axis: Axis) -> AxisValues {
@@ -129,46 +246,50 @@ fn axis_values(instance: &Instance, axis: Axis) -> AxisValues {
     }
 }
 
-fn combinations(
-    table: &CostTable,
-    formulation: Formulation,
-    goal: Goal,
-) -> Result<Combinations, CertifyError> {
-    let sizes = ORDER.map(|axis| table.instance.space.values(axis).len() as u64);
-    let all = product(&sizes).ok_or(CertifyError::TooLarge)?;
-    let position = |candidate: &Candidate| {
-        ORDER.iter().fold(0, |position, &axis| {
-            let values = table.instance.space.values(axis);
-            let code = candidate.code(axis);
-            let digit = values.iter().position(|&value| value == code).unwrap_or(0);
-            position * values.len() as u64 + digit as u64
-        })
-    };
-    let mut found = Combinations::default();
+/// How the planner's combinations are settled.
+fn settled(table: &CostTable, formulation: Formulation, goal: Goal) -> Vec<Settled> {
+    let position = |candidate: &Candidate| position(table.instance, candidate);
     match formulation {
-        Formulation::Staged => settle::staged(table, goal, position, &mut found),
-        Formulation::LayoutChoice => settle::layout_choice(table, goal, position, &mut found),
+        Formulation::Staged => settle::staged(table, goal, position),
+        Formulation::LayoutChoice => settle::layout_choice(table, goal, position),
     }
-    found.total = match formulation {
-        Formulation::Staged => all / table.instance.space.values(Axis::Checkpointing).len() as u64,
-        Formulation::LayoutChoice => all,
+}
+
+/// The same as a document says it.
+fn combinations(
+    instance: &Instance,
+    formulation: Formulation,
+    settled: &[Settled],
+) -> Result<Combinations, CertifyError> {
+    let decided =
+        |axis: &Axis| formulation == Formulation::LayoutChoice || *axis != Axis::Checkpointing;
+    let mut sizes = ORDER.into_iter().filter(decided);
+    let total = sizes.try_fold(1_u64, |product, axis| {
+        product.checked_mul(instance.space.values(axis).len() as u64)
+    });
+    let total = total.ok_or(CertifyError::TooLarge)?;
+    let mut found = Combinations {
+        total,
+        broken: total - settled.len() as u64,
+        ..Combinations::default()
     };
-    let settled = found.infeasible.len()
-        + found.balance.len()
-        + found.bottleneck.len()
-        + found.solved.len()
-        + found.open.len();
-    found.broken = found.total - settled as u64;
+    for &(position, settlement) in settled {
+        found.add(position, settlement);
+    }
     Ok(found)
 }
 
-fn product(sizes: &[u64]) -> Option<u64> {
-    sizes
-        .iter()
-        .try_fold(1_u64, |product, &size| product.checked_mul(size))
+/// The number of a combination.
+pub(super) fn position(instance: &Instance, candidate: &Candidate) -> u64 {
+    ORDER.iter().fold(0, |position, &axis| {
+        let values = instance.space.values(axis);
+        let code = candidate.code(axis);
+        let digit = values.iter().position(|&value| value == code).unwrap_or(0);
+        position * values.len() as u64 + digit as u64
+    })
 }
 
-fn winner(
+fn winner_of(
     table: &CostTable,
     formulation: Formulation,
     choice: &Evaluated,

@@ -48,7 +48,7 @@ pub(super) fn balance(problem: &Problem, prescribed: Option<usize>) -> i64 {
 
 /// `bottleneck`: the least time of the slowest stage, the least sum of the times of all stages and the
 /// least delta, each over all distributions that fit with any mixture of the permitted modes.
-pub(super) fn bottleneck(problem: &Problem, budget: &mut Budget) -> Result<i64, TooLarge> {
+pub(super) fn bottleneck(problem: &Problem, budget: &Budget) -> Result<i64, TooLarge> {
     let tables = tables(problem, Way::Mix, budget)?;
     let slowest = slowest(problem, &tables);
     let extra = least_extra(problem, &tables, budget)?;
@@ -76,7 +76,7 @@ pub(super) fn within(tables: &[Table], time: i64) -> Vec<i64> {
 }
 
 /// `min sum_s R_s(n_s)`: the least time of recomputing over all distributions.
-fn least_extra(problem: &Problem, tables: &[Table], budget: &mut Budget) -> Result<i64, TooLarge> {
+fn least_extra(problem: &Problem, tables: &[Table], budget: &Budget) -> Result<i64, TooLarge> {
     let free: Vec<i64> = tables
         .iter()
         .map(|table| {
@@ -117,7 +117,7 @@ fn least_extra(problem: &Problem, tables: &[Table], budget: &mut Budget) -> Resu
 fn least_extra_equal(
     problem: &Problem,
     tables: &[Table],
-    budget: &mut Budget,
+    budget: &Budget,
 ) -> Result<i64, TooLarge> {
     let last = problem.stages() - 1;
     let most: Vec<i64> = tables.iter().map(Table::most).collect();

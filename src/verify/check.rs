@@ -1,7 +1,7 @@
 //! The check, from the instance to the last number.
 
 use crate::axis::Axis;
-use crate::certificate::document::{Certificate, Combinations};
+use crate::certificate::document::{Certificate, Combinations, StatedCosts};
 use crate::certificate::format::{RULES, SCHEMA};
 use crate::certificate::parameters::PARAMETERS;
 use crate::instance::Instance;
@@ -12,8 +12,10 @@ use crate::rule::Rule;
 use super::budget::{Budget, TooLarge};
 use super::canonical::faults;
 use super::reason::Reasons;
+use super::runs;
+use super::slack::{self, differences};
 use super::space::{Walked, amounts, walk};
-use super::statement::{Claim, Settlement, Statement};
+use super::statement::{Claim, Statement};
 use super::{Accepted, Counts, Proven, header, winner};
 
 /// Accepts the certificate, or says what is wrong with it.
@@ -59,8 +61,8 @@ fn check_parts(
     if !reasons.is_empty() {
         return Ok(None);
     }
-    let mut budget = Budget::new();
-    let walked = walk(&instance, formulation, &mut budget)?;
+    let budget = Budget::new();
+    let walked = walk(&instance, formulation, &budget)?;
     check_walk(certificate, &walked, reasons);
     let layout = winner::layout(certificate, &instance, formulation, reasons);
     if layout.is_some() != matches!(status, "optimal" | "feasible") {
@@ -76,16 +78,22 @@ fn check_parts(
         complete: matches!(status, "optimal" | "infeasible"),
         winner: layout.as_ref(),
     };
-    let mut statement = Statement::new(claim, walked.open)?;
-    check_statement(certificate, status, &mut statement, reasons, &mut budget)?;
+    let mut statement = Statement::new(claim, walked.open, &budget)?;
+    check_statement(certificate, status, &mut statement, reasons, &budget)?;
     if !reasons.is_empty() {
         return Ok(None);
     }
     let stated = PARAMETERS
         .iter()
         .map(|parameter| certificate.job.contains_key(parameter.key));
-    for (key, cause) in faults(&statement, &stated.collect::<Vec<_>>(), &mut budget)? {
+    for (key, cause) in faults(&statement, &stated.collect::<Vec<_>>(), &budget)? {
         reasons.add(format!("job.{key}"), cause);
+    }
+    for place in runs::faults(&statement) {
+        reasons.add(place, "differs from where no combination tells it apart");
+    }
+    for (place, cause) in slack::faults(&statement, &budget)? {
+        reasons.add(place, cause);
     }
     Ok(Some(accepted(certificate, status, &statement)))
 }
@@ -109,6 +117,18 @@ fn check_rules(certificate: &Certificate, instance: &Instance, reasons: &mut Rea
         let place = format!("rules.{rule}.amounts");
         match amounts(instance, rule, axes, table.amounts.len()) {
             Some(amounts) => reasons.compare_lists(&place, &table.amounts, &amounts),
+            None => reasons.add(place, "has too few entries"),
+        }
+    }
+}
+
+/// The differences of the rows of the user's own are right.
+fn check_rows(certificate: &Certificate, statement: &Statement, reasons: &mut Reasons) {
+    let rows = statement.claim.instance.space.constraints.iter();
+    for (index, (stated, row)) in certificate.constraints.iter().zip(rows).enumerate() {
+        let place = format!("constraints[{index}].differences");
+        match differences(statement, row, stated.differences.len()) {
+            Some(found) => reasons.compare_lists(&place, &stated.differences, &found),
             None => reasons.add(place, "has too few entries"),
         }
     }
@@ -140,7 +160,7 @@ fn check_statement(
     status: &str,
     statement: &mut Statement,
     reasons: &mut Reasons,
-    budget: &mut Budget,
+    budget: &Budget,
 ) -> Result<(), TooLarge> {
     let quantum = statement.quantum_seconds();
     reasons.compare("quantum_s", &certificate.quantum_s, &quantum);
@@ -149,6 +169,10 @@ fn check_statement(
         &certificate.capacity_kib,
         &statement.capacity,
     );
+    let examples = statement.examples.iter();
+    let costs: Vec<StatedCosts> = examples.map(|example| example.costs.clone()).collect();
+    reasons.compare_lists("costs", &certificate.costs, &costs);
+    check_rows(certificate, statement, reasons);
     if let Some(stated) = &certificate.winner {
         winner::compare(stated, statement, reasons);
     }
@@ -187,14 +211,7 @@ fn combinations(statement: &Statement, total: u64) -> Combinations {
         ..Combinations::default()
     };
     for (open, settlement) in statement.open.iter().zip(&statement.settlements) {
-        let position = open.position;
-        match *settlement {
-            Settlement::Infeasible(stage, short) => found.infeasible.push((position, stage, short)),
-            Settlement::Balance(bound) => found.balance.push((position, bound)),
-            Settlement::Bottleneck(bound) => found.bottleneck.push((position, bound)),
-            Settlement::Solved(objective) => found.solved.push((position, objective)),
-            Settlement::Open(bound) => found.open.push((position, bound)),
-        }
+        found.add(open.position, *settlement);
     }
     found
 }
@@ -202,6 +219,9 @@ fn combinations(statement: &Statement, total: u64) -> Combinations {
 fn compare_combinations(stated: &Combinations, found: &Combinations, reasons: &mut Reasons) {
     let place = "combinations.infeasible";
     reasons.compare_lists(place, &stated.infeasible, &found.infeasible);
+    let place = "combinations.excluded";
+    reasons.compare_lists(place, &stated.excluded, &found.excluded);
+    reasons.compare_lists("combinations.blocked", &stated.blocked, &found.blocked);
     reasons.compare_lists("combinations.balance", &stated.balance, &found.balance);
     reasons.compare_lists(
         "combinations.bottleneck",
@@ -225,10 +245,11 @@ fn bound(status: &str, statement: &Statement, found: &Combinations) -> Option<i6
 
 fn accepted(certificate: &Certificate, status: &'static str, statement: &Statement) -> Accepted {
     let stated = &certificate.combinations;
+    let without = stated.infeasible.len() + stated.excluded.len() + stated.blocked.len();
     let counts = Counts {
         total: stated.total,
         broken: stated.broken,
-        infeasible: stated.infeasible.len() as u64,
+        infeasible: without as u64,
         pruned: (stated.balance.len() + stated.bottleneck.len()) as u64,
         solved: stated.solved.len() as u64,
         open: stated.open.len() as u64,

@@ -5,12 +5,15 @@ use serde_json::Value;
 use crate::axis::{Assignment, Axis};
 use crate::certificate::document::Certificate;
 use crate::certificate::format::ORDER;
-use crate::certificate::{job, space};
+use crate::certificate::{constraint, job, space};
+use crate::constraint::Constraint;
 use crate::instance::Instance;
 use crate::layout_space::LayoutSpace;
 
 use super::reason::Reasons;
 
+/// Most rows of the user's own.
+const MOST_ROWS: usize = 100;
 /// Most values of an axis.
 const MOST_VALUES: usize = 100_000;
 
@@ -30,6 +33,7 @@ pub(super) fn instance(certificate: &Certificate, reasons: &mut Reasons) -> Opti
         reasons.add("max_oom_risk", format!("cannot be `{risk}`"));
         return None;
     }
+    let constraints = constraints(certificate, reasons)?;
     let values = values(certificate, reasons)?;
     let forbidden = forbidden(certificate, &values, reasons)?;
     let job = job?;
@@ -38,6 +42,7 @@ pub(super) fn instance(certificate: &Certificate, reasons: &mut Reasons) -> Opti
         space.restrict(axis, codes);
     }
     space.forbidden = forbidden;
+    space.constraints = constraints;
     Some(Instance {
         name: String::new(),
         job,
@@ -115,6 +120,25 @@ fn forbidden(
         return None;
     }
     Some(all)
+}
+
+/// The rows of the user's own, in order and without repetition.
+fn constraints(certificate: &Certificate, reasons: &mut Reasons) -> Option<Vec<Constraint>> {
+    let mut rows = Vec::new();
+    for (index, stated) in certificate.constraints.iter().enumerate() {
+        let Some(row) = constraint::read(stated) else {
+            let place = format!("constraints[{index}]");
+            reasons.add(place, "is no row over decisions of a layout");
+            return None;
+        };
+        rows.push(row);
+    }
+    let keys: Vec<_> = rows.iter().map(constraint::key).collect();
+    if rows.len() > MOST_ROWS || !keys.windows(2).all(|pair| pair[0] < pair[1]) {
+        reasons.add("constraints", "is not in order, each once");
+        return None;
+    }
+    Some(rows)
 }
 
 /// Values by place of their axis: the order of forbidden combinations.

@@ -15,18 +15,22 @@ mod check;
 mod cut;
 mod decimal;
 mod effect;
+mod examples;
 pub(crate) mod header;
 mod optimum;
 mod permission;
 mod problem;
 mod reason;
 mod recompute;
+mod rows;
 mod rules;
+pub(crate) mod runs;
+pub(crate) mod slack;
 pub(crate) mod space;
 mod spread;
 pub(crate) mod statement;
 mod tables;
-mod winner;
+pub(crate) mod winner;
 
 use serde::de::IgnoredAny;
 use serde_json::error::Category;
@@ -82,7 +86,7 @@ pub struct Counts {
     pub total: u64,
     /// They break a rule on discrete choices.
     pub broken: u64,
-    /// No layout fits into memory.
+    /// No layout fits into memory and keeps the rows of the user's own.
     pub infeasible: u64,
     /// A bound excludes them.
     pub pruned: u64,

@@ -5,6 +5,8 @@
 //! largest delta, and sum of times with the tie rule. A partial layout that cannot reach the best known
 //! objective, however the rest turns out, is dropped.
 
+use crate::constraint::Comparison;
+
 use super::bounds::{slowest, within};
 use super::budget::{Budget, TooLarge};
 use super::problem::{Problem, Way};
@@ -25,7 +27,7 @@ type Tie = (i64, i128, i64);
 
 /// The best layout of a combination; of equal ones that of the first way, then of the smallest tie.
 /// `None` if none fits.
-pub(super) fn best(problem: &Problem, budget: &mut Budget) -> Result<Option<Best>, TooLarge> {
+pub(super) fn best(problem: &Problem, budget: &Budget) -> Result<Option<Best>, TooLarge> {
     let mut best: Option<Best> = None;
     for way in problem.ways() {
         // Another way has to be better, not as good.
@@ -42,31 +44,67 @@ fn best_by(
     problem: &Problem,
     way: Way,
     limit: i64,
-    budget: &mut Budget,
+    budget: &Budget,
 ) -> Result<Option<Best>, TooLarge> {
     let tables = tables(problem, way, budget)?;
     let most: Vec<i64> = tables.iter().map(Table::most).collect();
     if !problem.can_spread(&most) {
         return Ok(None);
     }
-    let slowest = slowest(problem, &tables);
-    let known = spread_within(problem, &tables, slowest);
-    let limit = limit.min(known.map_or(i64::MAX, |known| cost(problem, &tables, &known)));
     let layers = if problem.equal_middle {
         equal_middle(problem, &tables, budget)?
     } else {
-        Search::new(problem, &tables, slowest, limit).run(budget)?
+        search(problem, &tables, limit, budget)?
     };
     let Some(layers) = layers else {
         return Ok(None);
     };
     let objective = cost(problem, &tables, &layers);
-    let stages = layers.iter().zip(&tables);
-    let stages = stages.map(|(&layers, table)| (layers, table.row(layers).recomputed.counts));
     Ok((objective <= limit).then(|| Best {
         objective,
-        stages: stages.collect(),
+        stages: with_counts(&tables, &layers),
     }))
+}
+
+/// Layers and recomputed layers of each stage.
+fn with_counts(tables: &[Table], layers: &[i64]) -> Vec<(i64, [i64; 3])> {
+    let stages = layers.iter().zip(tables);
+    stages
+        .map(|(&layers, table)| (layers, table.row(layers).recomputed.counts))
+        .collect()
+}
+
+/// The best distribution, if its objective is at most `limit`: searched for below a known one, or below
+/// one limit after the other where rows leave none known.
+fn search(
+    problem: &Problem,
+    tables: &[Table],
+    limit: i64,
+    budget: &Budget,
+) -> Result<Option<Vec<i64>>, TooLarge> {
+    let slowest = slowest(problem, tables);
+    let known = spread_within(problem, tables, slowest);
+    let known = known.filter(|known| problem.keeps_rows(&with_counts(tables, known)));
+    if let Some(known) = known {
+        let limit = limit.min(cost(problem, tables, &known));
+        return Search::new(problem, tables, slowest, limit).run(budget);
+    }
+    let floor = problem.objective(slowest, problem.work(), 0);
+    let slacks = [
+        floor / 1000,
+        floor / 100,
+        floor / 10,
+        floor,
+        i64::MAX - floor,
+    ];
+    for slack in slacks {
+        let within = limit.min(floor + slack);
+        let found = Search::new(problem, tables, slowest, within).run(budget)?;
+        if found.is_some() || within == limit {
+            return Ok(found);
+        }
+    }
+    Ok(None)
 }
 
 /// Some distribution whose slowest stage takes no longer than `slowest`.
@@ -115,7 +153,7 @@ const fn add(a: Tie, b: Tie) -> Tie {
 fn equal_middle(
     problem: &Problem,
     tables: &[Table],
-    budget: &mut Budget,
+    budget: &Budget,
 ) -> Result<Option<Vec<i64>>, TooLarge> {
     let last = problem.stages() - 1;
     let most: Vec<i64> = tables.iter().map(Table::most).collect();
@@ -127,6 +165,9 @@ fn equal_middle(
             budget.spend(last as u64 + 1)?;
             let mut layers = vec![middle; last + 1];
             (layers[0], layers[last]) = (first, both - first);
+            if !problem.keeps_rows(&with_counts(tables, &layers)) {
+                continue;
+            }
             let ties = layers
                 .iter()
                 .enumerate()
@@ -145,7 +186,7 @@ fn equal_middle(
 }
 
 /// A partial layout.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Label {
     slowest: i64,
     delta: i64,
@@ -154,6 +195,8 @@ struct Label {
     layers: i64,
     /// The partial layout without that stage: its number among those of the stage before.
     before: usize,
+    /// Differences of the rows so far.
+    rows: Vec<i64>,
 }
 
 struct Search<'a> {
@@ -191,25 +234,20 @@ impl<'a> Search<'a> {
     }
 
     /// Layers of each stage of the best layout within the limit.
-    fn run(mut self, budget: &mut Budget) -> Result<Option<Vec<i64>>, TooLarge> {
+    fn run(mut self, budget: &Budget) -> Result<Option<Vec<i64>>, TooLarge> {
         let start = Label {
             slowest: 0,
             delta: 0,
             tie: (0, 0, 0),
             layers: 0,
             before: 0,
+            rows: self.problem.rows.iter().map(|row| row.base).collect(),
         };
         let mut labels = vec![(0, start)];
         for stage in 0..self.tables.len() {
             let mut fronts: Vec<Vec<Label>> = vec![Vec::new(); self.problem.layers as usize + 1];
-            for (before, &(spent, label)) in labels.iter().enumerate() {
-                self.extend(
-                    stage,
-                    spent,
-                    &Label { before, ..label },
-                    &mut fronts,
-                    budget,
-                )?;
+            for (before, (spent, label)) in labels.iter().enumerate() {
+                self.extend(stage, *spent, (before, label), &mut fronts, budget)?;
             }
             labels = (0..)
                 .zip(fronts)
@@ -222,7 +260,11 @@ impl<'a> Search<'a> {
                 .objective(label.slowest, label.tie.0, label.delta)
         };
         let last = self.tables.len() - 1;
-        let ends = (0..labels.len()).map(|index| {
+        let keeps = |index: &usize| {
+            let mut rows = self.problem.rows.iter().zip(&labels[*index].1.rows);
+            rows.all(|(row, &difference)| row.holds(difference))
+        };
+        let ends = (0..labels.len()).filter(keeps).map(|index| {
             let label = &labels[index].1;
             (objective(label), label.tie, self.path(last, index))
         });
@@ -234,9 +276,9 @@ impl<'a> Search<'a> {
         &self,
         stage: usize,
         spent: i64,
-        label: &Label,
+        (before, label): (usize, &Label),
         fronts: &mut [Vec<Label>],
-        budget: &mut Budget,
+        budget: &Budget,
     ) -> Result<(), TooLarge> {
         let (problem, table) = (self.problem, &self.tables[stage]);
         let (fewest, most, rest_time) = self.rest[stage + 1];
@@ -249,7 +291,8 @@ impl<'a> Search<'a> {
                 delta: label.delta.max(row.delta),
                 tie: add(label.tie, tie(problem, stage, own, row.time)),
                 layers: own,
-                before: label.before,
+                before,
+                rows: self.rows_with(label, stage, own),
             };
             let time = extended.tie.0 + rest_time + (left - own) * problem.units.layer_time;
             let reaches =
@@ -276,9 +319,28 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
+    /// The differences of the rows with one stage more.
+    fn rows_with(&self, label: &Label, stage: usize, own: i64) -> Vec<i64> {
+        let counts = self.tables[stage].row(own).recomputed.counts;
+        let rows = self.problem.rows.iter().zip(&label.rows);
+        rows.map(|(row, &so_far)| so_far + row.of_stage(stage, own, counts))
+            .collect()
+    }
+
+    /// Whether rows that hold with `b` hold with `a`, whatever follows.
+    fn keeps_more(&self, a: &Label, b: &Label) -> bool {
+        let differences = a.rows.iter().zip(&b.rows);
+        let mut rows = self.problem.rows.iter().zip(differences);
+        rows.all(|(row, (a, b))| match row.comparison {
+            Comparison::AtMost => a <= b,
+            Comparison::AtLeast => a >= b,
+            Comparison::Equals => a == b,
+        })
+    }
+
     /// Whether whatever follows, `a` leads to a layout at least as good as `b` does.
     fn dominates(&self, stage: usize, a: &Label, b: &Label) -> bool {
-        if a.slowest > b.slowest || a.delta > b.delta || a.tie > b.tie {
+        if a.slowest > b.slowest || a.delta > b.delta || a.tie > b.tie || !self.keeps_more(a, b) {
             return false;
         }
         // The sum of times counts in the objective, so it has to be no larger by itself: it is, as the

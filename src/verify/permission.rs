@@ -17,6 +17,7 @@ pub(super) fn permitted(problem: &Problem, layout: &Layout) -> bool {
     stages.len() == problem.stages()
         && stages.iter().map(|stage| stage.0).sum::<i64>() == problem.layers
         && stages.iter().zip(&problem.windows).all(within)
+        && problem.keeps_rows(&stages)
         && (!problem.equal_middle || has_equal_middle(&stages))
         && problem
             .ways()

@@ -7,6 +7,7 @@ use crate::plan::Formulation;
 use crate::planner::quantise::CellUnits;
 
 use super::cut;
+use super::rows::{self, Row};
 use super::space::Open;
 
 /// Sums of one combination stay below this, so that no arithmetic overflows.
@@ -40,6 +41,8 @@ pub(super) struct Problem<'a> {
     pub(super) equal_middle: bool,
     /// Recompute modes of use, ascending.
     pub(super) modes: Vec<usize>,
+    /// Rows of the user's own over layers.
+    pub(super) rows: Vec<Row>,
     /// What the framework permits of them, the preferred first.
     rule: WayRule,
 }
@@ -87,6 +90,7 @@ impl<'a> Problem<'a> {
             capacity,
             windows,
             equal_middle,
+            rows: rows::rows(instance, &open.cell),
             modes: flags.map(|mode| mode as usize).filter(is_of_use).collect(),
             rule,
         }
@@ -110,6 +114,42 @@ impl<'a> Problem<'a> {
             ways.push(Way::All(mode));
         }
         ways
+    }
+
+    /// The first row that no distribution of the layers keeps, and by how much it is missed at least,
+    /// whatever memory says.
+    pub(super) fn missed_row(&self) -> Option<(u32, i64)> {
+        self.rows.iter().find_map(|row| {
+            let (least, most) = self.range(row);
+            let missed = rows::missed(row.comparison, least, most);
+            (missed > 0).then_some((row.index, missed))
+        })
+    }
+
+    /// The least and the most that the sides of a row can differ by, by the fewest and the most layers of
+    /// each stage and of all that are recomputed.
+    pub(super) fn range(&self, row: &Row) -> (i64, i64) {
+        let fewest = match self.rule {
+            WayRule::Choose { none: false, .. } => self.layers,
+            _ => 0,
+        };
+        let most = if self.modes.is_empty() {
+            0
+        } else {
+            self.layers
+        };
+        row.range(&self.windows, (fewest, most))
+    }
+
+    /// Whether every row holds with these layers and recomputed layers of the stages.
+    pub(super) fn keeps_rows(&self, stages: &[(i64, [i64; 3])]) -> bool {
+        self.rows.iter().all(|row| {
+            let own = stages.iter().enumerate();
+            let sum: i64 = own
+                .map(|(stage, &(layers, counts))| row.of_stage(stage, layers, counts))
+                .sum();
+            row.holds(row.base + sum)
+        })
     }
 
     /// The ways of which one needs the least memory on every stage: recomputing all layers needs no

@@ -21,7 +21,7 @@ pub(super) fn least(
     way: Way,
     stage: usize,
     layers: i64,
-    budget: &mut Budget,
+    budget: &Budget,
 ) -> Result<Option<Recomputed>, TooLarge> {
     let mut counts = [0; 3];
     match way {
@@ -66,7 +66,7 @@ impl Trial<'_> {
         &mut self,
         modes: &[usize],
         mut counts: [i64; 3],
-        budget: &mut Budget,
+        budget: &Budget,
     ) -> Result<(), TooLarge> {
         let Some((&mode, others)) = modes.split_first() else {
             self.offer(counts);

@@ -4,12 +4,14 @@ use std::collections::HashMap;
 
 use crate::axis::{Axis, Candidate};
 use crate::certificate::format::{ORDER, RULES};
+use crate::constraint::Constraint;
 use crate::instance::Instance;
 use crate::layout::{Cell, Checkpointing};
 use crate::plan::Formulation;
 use crate::rule::Rule;
 
 use super::budget::{Budget, TooLarge};
+use super::rows;
 use super::rules::{Codes, amount};
 
 /// A combination that breaks no rule. For `staged`, which leaves checkpointing to the stages, all
@@ -53,27 +55,39 @@ pub(super) fn amounts(
     axes: &[Axis],
     most: usize,
 ) -> Option<Vec<i64>> {
+    let of = |codes: &Codes| amount(rule, &instance.job, codes);
+    table(instance, axes, most, of)
+}
+
+/// A number for each combination of the values of some axes, the last axis fastest; `None` if there are
+/// more than `most`.
+pub(super) fn table(
+    instance: &Instance,
+    axes: &[Axis],
+    most: usize,
+    number: impl Fn(&Codes) -> i64,
+) -> Option<Vec<i64>> {
     let count = axes.iter().try_fold(1_usize, |count, &axis| {
         count.checked_mul(instance.space.values(axis).len())
     });
     let count = count.filter(|&count| count <= most)?;
-    let amounts = (0..count).map(|mut index| {
+    let numbers = (0..count).map(|mut index| {
         let mut codes = [1; Axis::COUNT];
         for &axis in axes.iter().rev() {
             let values = instance.space.values(axis);
             codes[axis as usize] = values[index % values.len()];
             index /= values.len();
         }
-        amount(rule, &instance.job, &codes)
+        number(&codes)
     });
-    Some(amounts.collect())
+    Some(numbers.collect())
 }
 
 /// Walks through the space and keeps what breaks no rule.
 pub(super) fn walk(
     instance: &Instance,
     formulation: Formulation,
-    budget: &mut Budget,
+    budget: &Budget,
 ) -> Result<Walked, TooLarge> {
     let depth_of = |axes: &mut dyn Iterator<Item = Axis>| {
         axes.filter_map(|axis| ORDER.iter().position(|&other| other == axis))
@@ -88,6 +102,12 @@ pub(super) fn walk(
         rules: RULES
             .iter()
             .map(|(rule, axes)| (depth_of(&mut axes.iter().copied()), *rule))
+            .collect(),
+        rows: instance
+            .space
+            .constraints
+            .iter()
+            .filter(|row| rows::axes(row).is_some())
             .collect(),
         found: Walked {
             total: total(instance, formulation).ok_or(TooLarge)?,
@@ -106,10 +126,12 @@ struct Walker<'a> {
     formulation: Formulation,
     /// Each rule with the depth at which its last axis has a value.
     rules: Vec<(usize, Rule)>,
+    /// The rows over discrete choices.
+    rows: Vec<&'a Constraint>,
     found: Walked,
     /// Where each cell is among the combinations found.
     places: HashMap<Cell, usize>,
-    budget: &'a mut Budget,
+    budget: &'a Budget,
 }
 
 impl Walker<'_> {
@@ -145,7 +167,11 @@ impl Walker<'_> {
                 forbidden = true;
             }
         }
-        if forbidden {
+        let missed = |row: &&Constraint| {
+            let difference = rows::difference(row, &self.instance.job, codes);
+            rows::missed(row.comparison, difference, difference) > 0
+        };
+        if forbidden || self.rows.iter().any(missed) {
             return;
         }
         let open = &mut self.found.open;

@@ -1,5 +1,7 @@
 //! Everything that a certificate states of its combinations, computed anew from its instance.
 
+use rayon::prelude::*;
+
 use crate::cost_model::pipeline::FILL_STEPS;
 use crate::cost_model::{self, CellCosts};
 use crate::instance::Instance;
@@ -10,6 +12,7 @@ use crate::quantity::Seconds;
 
 use super::bounds::{balance, bottleneck};
 use super::budget::{Budget, TooLarge};
+use super::examples::{Example, examples, times_of};
 use super::optimum::best;
 use super::problem::{Problem, within_limits};
 use super::space::{Open, walk};
@@ -22,6 +25,10 @@ const MOST_STAGES: u64 = 20_000_000;
 pub(crate) enum Settlement {
     /// No layout fits: a stage is short of so much memory at least.
     Infeasible(u32, i64),
+    /// No layout keeps a row: it is missed by so much at least.
+    Excluded(u32, i64),
+    /// No layout that fits keeps all rows. The bound is that of the slowest stage.
+    Blocked(i64),
     /// The bound of perfect balance shows that no layout is as good as the winner.
     Balance(i64),
     /// The bound of the slowest stage shows it.
@@ -77,13 +84,15 @@ pub(crate) struct Statement<'a> {
     pub(super) winner_index: Option<usize>,
     /// What the winner costs.
     pub(crate) numbers: Option<WinnerNumbers>,
+    /// Combinations whose costs are stated, by position.
+    pub(super) examples: Vec<Example>,
     /// How each combination is settled.
-    pub(super) settlements: Vec<Settlement>,
+    pub(crate) settlements: Vec<Settlement>,
 }
 
 /// Times of a combination, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Times {
+pub(crate) struct Times {
     /// Of a step, if the work split evenly over the stages.
     step: f64,
     /// Of a layer in a pass of one chunk.
@@ -91,7 +100,8 @@ pub(super) struct Times {
 }
 
 impl Times {
-    pub(super) fn new(instance: &Instance, costs: &CellCosts) -> Self {
+    /// Those of a combination.
+    pub(crate) fn new(instance: &Instance, costs: &CellCosts) -> Self {
         let layers = f64::from(instance.job.transformer.layers);
         let stages = f64::from(costs.cell.pipeline_parallel);
         let layer = costs.layer.total();
@@ -104,7 +114,7 @@ impl Times {
 
 /// The unit of a space: by the fastest step and the fastest layer among the combinations that take no
 /// more than 1.3 of that step.
-pub(super) fn quantum(times: &[Times]) -> Quantum {
+pub(crate) fn quantum(times: &[Times]) -> Quantum {
     let fastest = |times: &mut dyn Iterator<Item = f64>| times.fold(f64::INFINITY, f64::min);
     let step = fastest(&mut times.iter().map(|times| times.step));
     let near = times.iter().filter(|times| times.step <= 1.3 * step);
@@ -114,51 +124,69 @@ pub(super) fn quantum(times: &[Times]) -> Quantum {
 }
 
 impl<'a> Statement<'a> {
-    /// The statement of a claim whose combinations are settled in this way, by position. `None` where
-    /// other combinations break no rule.
-    pub(crate) fn of(
-        claim: Claim<'a>,
-        settled: &[(u64, Settlement)],
-        budget: &mut Budget,
-    ) -> Result<Option<Self>, TooLarge> {
+    /// The statement of a claim, with nothing settled yet.
+    pub(crate) fn unsettled(claim: Claim<'a>, budget: &Budget) -> Result<Self, TooLarge> {
         let walked = walk(claim.instance, claim.formulation, budget)?;
-        let positions = walked.open.iter().map(|open| open.position);
-        if !positions.eq(settled.iter().map(|settled| settled.0)) {
-            return Ok(None);
+        Self::new(claim, walked.open, budget)
+    }
+
+    /// Takes over how the combinations are settled, by position. False where those are others.
+    pub(crate) fn settle_as(&mut self, settled: &[(u64, Settlement)]) -> bool {
+        let positions = self.open.iter().map(|open| open.position);
+        self.settlements = settled.iter().map(|settled| settled.1).collect();
+        positions.eq(settled.iter().map(|settled| settled.0))
+    }
+
+    /// Settles the combinations anew that are taken to be blocked.
+    pub(crate) fn settle_blocked(&mut self, budget: &Budget) -> Result<(), TooLarge> {
+        for index in 0..self.open.len() {
+            if let Settlement::Blocked(_) = self.settlements[index] {
+                let settled = self.settle(&self.problem(index), &self.open[index], budget)?;
+                self.settlements[index] = settled;
+            }
         }
-        let mut statement = Self::new(claim, walked.open)?;
-        statement.settlements = settled.iter().map(|settled| settled.1).collect();
-        Ok(Some(statement))
+        Ok(())
+    }
+
+    /// The same settlements of a claim whose job has the same combinations.
+    pub(super) fn restated<'b>(
+        &self,
+        claim: Claim<'b>,
+        budget: &Budget,
+    ) -> Result<Statement<'b>, TooLarge> {
+        let mut restated = Statement::new(claim, self.open.clone(), budget)?;
+        restated.settlements.clone_from(&self.settlements);
+        Ok(restated)
     }
 
     /// Coefficients of all open combinations, and what the winner costs; nothing is settled yet.
-    pub(super) fn new(claim: Claim<'a>, open: Vec<Open>) -> Result<Self, TooLarge> {
+    pub(super) fn new(
+        claim: Claim<'a>,
+        open: Vec<Open>,
+        budget: &Budget,
+    ) -> Result<Self, TooLarge> {
         let instance = claim.instance;
-        let stages = open
-            .iter()
-            .map(|open| u64::from(open.cell.pipeline_parallel));
-        if stages.sum::<u64>() > MOST_STAGES {
-            return Err(TooLarge);
-        }
+        spend_on_costs(instance, &open, budget)?;
         let costs: Vec<CellCosts> = open
-            .iter()
+            .par_iter()
             .map(|open| CellCosts::new(&instance.job, &open.cell))
             .collect();
-        let times: Vec<Times> = costs
-            .iter()
-            .map(|costs| Times::new(instance, costs))
-            .collect();
-        let quantum = quantum(&times);
-        let capacity = quantise::capacity(instance);
-        let units: Vec<CellUnits> = costs
-            .iter()
-            .map(|costs| CellUnits::new(costs, quantum))
-            .collect();
-        let layers = instance.job.transformer.layers;
-        if !units
-            .iter()
-            .all(|units| within_limits(units, layers, capacity))
-        {
+        let times = costs.iter().map(|costs| Times::new(instance, costs));
+        let times: Vec<Times> = times.collect();
+        let examples = examples(instance, &open);
+        let quantum = if times.is_empty() {
+            quantum(&times_of(instance, &instance.job, &examples))
+        } else {
+            quantum(&times)
+        };
+        let units = costs.par_iter().map(|costs| CellUnits::new(costs, quantum));
+        let units: Vec<CellUnits> = units.collect();
+        let (layers, capacity) = (
+            instance.job.transformer.layers,
+            quantise::capacity(instance),
+        );
+        let sound = |units: &CellUnits| within_limits(units, layers, capacity);
+        if !units.iter().all(sound) {
             return Err(TooLarge);
         }
         let mut statement = Self {
@@ -170,6 +198,7 @@ impl<'a> Statement<'a> {
             capacity,
             winner_index: None,
             numbers: None,
+            examples,
             settlements: Vec::new(),
         };
         statement.winner_index = statement.find_winner();
@@ -180,20 +209,16 @@ impl<'a> Statement<'a> {
         Ok(statement)
     }
 
-    /// Whether nothing is stated but that no layout fits, which times have no part in.
-    pub(super) const fn is_timeless(&self) -> bool {
-        self.claim.complete && self.claim.winner.is_none()
-    }
-
-    /// The unit of the time of a stage, in seconds, where times have a part in the statement.
-    pub(crate) fn quantum_seconds(&self) -> Option<f64> {
+    /// The unit of the time of a stage, in seconds.
+    pub(crate) fn quantum_seconds(&self) -> f64 {
         // The objective counts in steps of the schedule's bubble multiplier.
-        (!self.is_timeless()).then(|| self.quantum.step_time(FILL_STEPS as i64).value())
+        self.quantum.step_time(FILL_STEPS as i64).value()
     }
 
     /// Settles every combination against the winner.
-    pub(super) fn settle_all(&mut self, budget: &mut Budget) -> Result<(), TooLarge> {
+    pub(super) fn settle_all(&mut self, budget: &Budget) -> Result<(), TooLarge> {
         let settled = (0..self.open.len())
+            .into_par_iter()
             .map(|index| self.settle(&self.problem(index), &self.open[index], budget));
         self.settlements = settled.collect::<Result<_, _>>()?;
         Ok(())
@@ -226,13 +251,16 @@ impl<'a> Statement<'a> {
         &self,
         problem: &Problem,
         open: &Open,
-        budget: &mut Budget,
+        budget: &Budget,
     ) -> Result<Settlement, TooLarge> {
         let stages = problem.stages() as u64;
         budget.spend(stages)?;
         if let Some((stage, short)) = problem.shortage() {
             budget.spend(100 * stages)?;
             return Ok(Settlement::Infeasible(stage, short));
+        }
+        if let Some((row, missed)) = problem.missed_row() {
+            return Ok(Settlement::Excluded(row, missed));
         }
         let layout_choice = self.claim.formulation == Formulation::LayoutChoice;
         let flag = open.flags.first().filter(|_| layout_choice);
@@ -253,7 +281,7 @@ impl<'a> Statement<'a> {
             return Ok(Settlement::Open(bound));
         }
         let best = best(problem, budget)?;
-        Ok(best.map_or(Settlement::Open(bound), |best| {
+        Ok(best.map_or(Settlement::Blocked(bound), |best| {
             Settlement::Solved(best.objective)
         }))
     }
@@ -278,6 +306,20 @@ impl<'a> Statement<'a> {
             }
         }
     }
+}
+
+/// The work of computing all costs.
+fn spend_on_costs(instance: &Instance, open: &[Open], budget: &Budget) -> Result<(), TooLarge> {
+    let learned = instance.job.cluster.discrepancy.as_ref();
+    let points = learned.map_or(1, |learned| 20 * learned.points.len() as u64);
+    budget.spend(points.saturating_mul(open.len() as u64))?;
+    let stages = open
+        .iter()
+        .map(|open| u64::from(open.cell.pipeline_parallel));
+    if stages.sum::<u64>() > MOST_STAGES {
+        return Err(TooLarge);
+    }
+    Ok(())
 }
 
 /// Whether every layer of every stage does what the one flag says.

@@ -37,11 +37,7 @@ impl Table {
 }
 
 /// The tables of all stages for one way of recomputing.
-pub(super) fn tables(
-    problem: &Problem,
-    way: Way,
-    budget: &mut Budget,
-) -> Result<Vec<Table>, TooLarge> {
+pub(super) fn tables(problem: &Problem, way: Way, budget: &Budget) -> Result<Vec<Table>, TooLarge> {
     let mut tables = Vec::with_capacity(problem.stages());
     for (stage, &(fewest, most)) in problem.windows.iter().enumerate() {
         let mut rows = Vec::new();

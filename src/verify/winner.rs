@@ -94,12 +94,19 @@ pub(super) fn compare(winner: &Winner, statement: &Statement, reasons: &mut Reas
     }
 }
 
+/// Whether nothing is wrong by [`is_best`].
+pub(crate) fn is_first(statement: &Statement, budget: &Budget) -> Result<bool, TooLarge> {
+    let mut reasons = Reasons::default();
+    is_best(statement, &mut reasons, budget)?;
+    Ok(reasons.is_empty())
+}
+
 /// The winner is the best layout of its combination by the tie rule, and no other combination has a
 /// better one, or as good a one at an earlier position.
 pub(super) fn is_best(
     statement: &Statement,
     reasons: &mut Reasons,
-    budget: &mut Budget,
+    budget: &Budget,
 ) -> Result<(), TooLarge> {
     let (Some(layout), Some(numbers), Some(winner)) = (
         statement.claim.winner,

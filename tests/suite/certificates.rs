@@ -9,9 +9,12 @@ use parlayout::planner::{self, PlanOptions};
 use parlayout::verify::{Accepted, Verdict, verify};
 use proptest::prelude::*;
 
+use crate::constraints::shipped;
 use crate::support::instances;
 
+mod commands;
 mod hostile;
+mod random;
 mod tampering;
 
 const FORMULATIONS: [Formulation; 2] = [Formulation::Staged, Formulation::LayoutChoice];
@@ -79,6 +82,21 @@ fn certificates_of_stopped_searches_are_accepted() {
     statuses.sort_unstable();
     statuses.dedup();
     assert!(statuses.contains(&"feasible"), "{statuses:?}");
+}
+
+#[test]
+fn rows_that_shape_the_answer_are_stated_and_others_left_out() {
+    let rows = [
+        "name = \"light_ends\"\nterms = { layers_first = 1, layers_last = 1 }\nat_most = 6",
+        "name = \"modest\"\nterms = { tensor_parallel = 2, pipeline_parallel = 1 }\nat_most = 32",
+        "name = \"idle\"\nterms = { micro_batch = 1 }\nat_most = 1000",
+    ];
+    let instance = shipped("llama-3.1-405b-8k-8192xh100.toml", &rows);
+    let outcome = solved(&instance, &PlanOptions::default());
+    let certificate = certify(&instance, &outcome).expect("the space is small enough");
+    let stated = certificate.constraints.iter().map(|row| row.right);
+    assert_eq!(stated.collect::<Vec<i64>>(), [6, 32]);
+    accepted(&instance, &PlanOptions::default());
 }
 
 #[test]

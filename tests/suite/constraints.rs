@@ -178,7 +178,7 @@ fn read(text: &str) -> Result<Instance, InstanceError> {
 }
 
 /// A row with one or two terms that some layouts keep and others break.
-fn random_row() -> impl Strategy<Value = String> {
+pub(crate) fn random_row() -> impl Strategy<Value = String> {
     let names = [
         "tensor_parallel",
         "pipeline_parallel",
@@ -226,7 +226,7 @@ proptest! {
     }
 }
 
-fn shipped(file: &str, rows: &[&str]) -> Instance {
+pub(crate) fn shipped(file: &str, rows: &[&str]) -> Instance {
     let path = project("instances").join(file);
     let mut text = std::fs::read_to_string(&path).expect("shipped");
     for row in rows {
