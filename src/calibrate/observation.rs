@@ -11,7 +11,9 @@ use crate::runs::{self, Run, Shape, Skip, Stated, Status};
 /// One measured run as a fit sees it.
 #[derive(Debug, Clone)]
 pub struct Observation {
-    /// Line in the file of runs; 0 for a run read from a log.
+    /// File of runs; empty for a run read from a log.
+    pub file: String,
+    /// Line in it; 0 for a run read from a log.
     pub line: u64,
     /// Source and run, for people.
     pub name: String,
@@ -65,6 +67,7 @@ impl Observation {
             .filter(|_| ran && run.timing_usable);
         let peak = run.peak_memory.filter(|&peak| ran && peak > 0.0);
         Ok(Self {
+            file: run.file.clone(),
             line: run.line,
             name: run.label(),
             group: run.group.clone(),

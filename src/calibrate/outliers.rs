@@ -11,7 +11,9 @@ use crate::runs::Status;
 /// model lacks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outlier {
-    /// Line in the file of runs; 0 for a run read from a log.
+    /// File of runs; empty for a run read from a log.
+    pub file: String,
+    /// Line in it; 0 for a run read from a log.
     pub line: u64,
     /// Source and run.
     pub name: String,
@@ -119,6 +121,7 @@ pub(super) fn outliers(
     misses.extend(far(&peaks));
     misses.sort_by_key(|(index, _)| *index);
     let named = misses.into_iter().map(|(index, miss)| Outlier {
+        file: observations[index].file.clone(),
         line: observations[index].line,
         name: observations[index].name.clone(),
         miss,

@@ -314,8 +314,16 @@ fn outliers(outliers: &[Outlier], style: &Style) -> Option<String> {
     );
     let mut lines = vec![style.paint(Meaning::Warning, &wrap(&title, 2))];
     lines.extend(outliers.iter().take(MOST).map(|outlier| {
-        let Outlier { line, name, miss } = outlier;
-        wrap(&format!("- {}: {}", place(*line, name), missed(miss)), 2)
+        let Outlier {
+            file,
+            line,
+            name,
+            miss,
+        } = outlier;
+        wrap(
+            &format!("- {}: {}", located(file, *line, name), missed(miss)),
+            2,
+        )
     }));
     if outliers.len() > MOST {
         lines.push(format!("- and {} more", outliers.len() - MOST));
@@ -368,6 +376,14 @@ fn skipped(rows: &[SkippedRow]) -> Option<String> {
     Some(lines.join("\n"))
 }
 
+/// Where a run stands, with its file.
+fn located(file: &str, line: u64, name: &str) -> String {
+    match file {
+        "" => place(line, name),
+        file => format!("`{file}` {}", place(line, name)),
+    }
+}
+
 /// Where a run stands: its line in a file, or its log.
 fn place(line: u64, name: &str) -> String {
     match line {
@@ -390,7 +406,7 @@ fn places(rows: &[&SkippedRow]) -> String {
         } = row;
         parts.push(match (rows.len(), file.is_empty()) {
             (_, true) => name.clone(),
-            (1, _) => format!("`{file}` {}", place(*line, name)),
+            (1, _) => located(file, *line, name),
             _ if before == file => line.to_string(),
             _ => format!("`{file}` line {line}"),
         });

@@ -138,6 +138,8 @@ struct ConfusionDocument {
 /// A run that the fit misses by far.
 #[derive(Debug, Serialize, JsonSchema)]
 struct OutlierDocument {
+    /// The file of runs; null for a log.
+    file: Option<String>,
     /// Line in the file of runs; null for a log.
     line: Option<u64>,
     /// Source and run.
@@ -288,6 +290,7 @@ impl OutlierDocument {
             Miss::Ending { oom_probability } => ("ending", None, oom_probability),
         };
         Self {
+            file: Some(outlier.file.clone()).filter(|file| !file.is_empty()),
             line: Some(outlier.line).filter(|&line| line > 0),
             run: outlier.name.clone(),
             what,
