@@ -164,7 +164,10 @@ fn fit_times(
         .copied()
         .filter(|run| run.step_time.is_some());
     let mut simulator = Simulator::new(timed, &fitted.cluster, &fitted.framework);
-    let values = |simulator: &Simulator| simulator.times().map(Seconds::value).collect();
+    let values = |simulator: &Simulator| {
+        let times = simulator.times().into_iter();
+        times.map(Seconds::value).collect()
+    };
     let priors = simulator.visible(&priors.only(Seen::InTime).list, values);
     let weight = options.time_prior_weight;
     let minimum = least_squares::minimise(priors.len(), weight, |at, residuals| {
@@ -190,7 +193,7 @@ fn fit_memory(
         .filter(|run| run.status != Status::Other);
     let mut simulator = Simulator::new(known, &fitted.cluster, &fitted.framework);
     let values = |simulator: &Simulator| {
-        let peaks = simulator.peaks();
+        let peaks = simulator.peaks().into_iter();
         peaks
             .flat_map(|(measured, fullest)| [measured.value(), fullest.value()])
             .collect()

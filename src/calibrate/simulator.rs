@@ -1,11 +1,16 @@
 //! Observations predicted again and again with other parameters.
 
+use rayon::prelude::*;
+
 use super::observation::Observation;
 use super::priors::Prior;
 use crate::cluster::Cluster;
 use crate::framework::Framework;
 use crate::job::Job;
 use crate::quantity::{Bytes, Seconds};
+
+/// Observations that one thread predicts at least: fewer are not worth a second.
+const AT_ONCE: usize = 256;
 
 /// Observations with one job each, whose parameters are changed in place.
 pub(super) struct Simulator<'a> {
@@ -34,7 +39,8 @@ impl<'a> Simulator<'a> {
     /// Sets the parameters to `sigmas` prior standard deviations from their medians. What a row
     /// states for itself stays.
     pub(super) fn set(&mut self, priors: &[Prior], sigmas: &[f64]) {
-        for (job, observation) in self.jobs.iter_mut().zip(&self.observations) {
+        let pairs = self.jobs.par_iter_mut().zip(&self.observations);
+        pairs.with_min_len(AT_ONCE).for_each(|(job, observation)| {
             for (prior, &sigmas) in priors.iter().zip(sigmas) {
                 let value = prior.value(sigmas);
                 prior
@@ -44,18 +50,26 @@ impl<'a> Simulator<'a> {
             observation
                 .stated
                 .apply(&mut job.cluster, &mut job.framework);
-        }
+        });
     }
 
-    pub(super) fn times(&self) -> impl Iterator<Item = Seconds> {
-        let pairs = self.observations.iter().zip(&self.jobs);
-        pairs.map(|(observation, job)| observation.predicted_time(job))
+    pub(super) fn times(&self) -> Vec<Seconds> {
+        self.each(Observation::predicted_time)
     }
 
     /// Peaks of the measured and of the fullest stage.
-    pub(super) fn peaks(&self) -> impl Iterator<Item = (Bytes, Bytes)> {
-        let pairs = self.observations.iter().zip(&self.jobs);
-        pairs.map(|(observation, job)| observation.predicted_peaks(job))
+    pub(super) fn peaks(&self) -> Vec<(Bytes, Bytes)> {
+        self.each(Observation::predicted_peaks)
+    }
+
+    /// What is predicted of each observation, in their order.
+    fn each<T: Send>(&self, predict: impl Fn(&Observation, &Job) -> T + Sync) -> Vec<T> {
+        self.observations
+            .par_iter()
+            .zip(&self.jobs)
+            .with_min_len(AT_ONCE)
+            .map(|(observation, job)| predict(observation, job))
+            .collect()
     }
 
     /// The priors whose parameters move some prediction: `values` lists what is predicted. One

@@ -84,6 +84,9 @@ const fn is_end(byte: u8) -> bool {
     matches!(byte, b'\n' | b'\r')
 }
 
+/// Longest field, in bytes: names and numbers need less.
+const LONGEST_FIELD: usize = 1000;
+
 /// What makes all fields of a record doubtful.
 fn fault(record: &ByteRecord, columns: usize, text: &[u8]) -> Option<String> {
     if record.len() != columns {
@@ -98,10 +101,17 @@ fn fault(record: &ByteRecord, columns: usize, text: &[u8]) -> Option<String> {
             "it has {fields} field{plural} below {columns} columns{quoted}"
         ));
     }
-    let bad = record
-        .iter()
-        .position(|field| std::str::from_utf8(field).is_err())?;
-    Some(format!("its field {} is not UTF-8", bad + 1))
+    let mut fields = (1..).zip(record.iter());
+    fields.find_map(|(number, field)| {
+        if field.len() > LONGEST_FIELD {
+            return Some(format!(
+                "its field {number} has {} bytes, and a field at most {LONGEST_FIELD}",
+                field.len()
+            ));
+        }
+        let is_text = std::str::from_utf8(field).is_ok();
+        (!is_text).then(|| format!("its field {number} is not UTF-8"))
+    })
 }
 
 /// The fields as text, filled up or cut to the number of columns.
