@@ -5,8 +5,8 @@ use crate::framework::{CheckpointRule, FusedRmsNorm, Partition};
 use crate::instance::Instance;
 use crate::layout::{Checkpointing, Layout};
 use crate::plan::{Evaluated, Plan};
-use crate::planner::PlanError;
 use crate::planner::infeasibility::{Requirement, RequirementSet, best_layout, without};
+use crate::planner::{Deadline, PlanError};
 use crate::quantity::{Bytes, Mfu};
 use crate::rule::Rule;
 
@@ -21,6 +21,8 @@ pub struct Binding {
     pub admissible: Bytes,
     /// What each limit costs, the costliest first.
     pub effects: Vec<Effect>,
+    /// Limits that there was no time to drop.
+    pub untried: usize,
 }
 
 /// What dropping one limit alone would give.
@@ -72,17 +74,24 @@ impl Effect {
     }
 }
 
-/// Solves the instance without each of its limits, one at a time.
+/// Solves the instance without each of its limits, one at a time, while there is time.
 ///
 /// # Errors
 ///
 /// When the solver fails, or an answer fails its verification.
-pub fn binding(instance: &Instance, plan: &Plan) -> Result<Binding, PlanError> {
+pub fn binding(instance: &Instance, plan: &Plan, deadline: Deadline) -> Result<Binding, PlanError> {
     let mut effects = Vec::new();
+    let mut untried = 0;
     for limit in limits(instance) {
         let freer = dropped(instance, limit, &plan.choice.layout);
-        let Some(best) = best_layout(&freer)? else {
-            continue;
+        let best = match best_layout(&freer, deadline) {
+            Ok(Some(best)) => best,
+            Ok(None) => continue,
+            Err(PlanError::TimeOver) => {
+                untried += 1;
+                continue;
+            }
+            Err(error) => return Err(error),
         };
         let gain = best.prediction.mfu - plan.choice.prediction.mfu;
         effects.push(Effect {
@@ -98,6 +107,7 @@ pub fn binding(instance: &Instance, plan: &Plan) -> Result<Binding, PlanError> {
         plan: plan.clone(),
         admissible: admissible(instance),
         effects,
+        untried,
     })
 }
 

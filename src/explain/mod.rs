@@ -10,10 +10,12 @@ pub mod repairs;
 pub mod rows;
 pub mod why_not;
 
+use std::time::Duration;
+
 use crate::instance::Instance;
-use crate::plan::Plan;
+use crate::plan::{Outcome, Plan};
 use crate::planner::infeasibility::{best_layout, may_have_layout};
-use crate::planner::{self, PlanError, PlanOptions, constraints};
+use crate::planner::{self, Deadline, PlanError, PlanOptions, constraints};
 
 use binding::Binding;
 use reasons::Reasons;
@@ -31,30 +33,71 @@ pub enum Explanation {
     Infeasible(Box<Reasons>),
 }
 
-/// Explains an instance by solving it and variations of it.
+/// How long the parts of an explanation may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimeLimits {
+    /// All of it.
+    pub whole: Deadline,
+    /// The repairs, or the limits that are dropped, from when the rest is known.
+    pub variations: Option<Duration>,
+}
+
+impl TimeLimits {
+    /// As long as it takes.
+    pub const NONE: Self = Self {
+        whole: Deadline::NEVER,
+        variations: None,
+    };
+
+    /// The end of what begins now: the repairs, or the limits that are dropped.
+    fn variations(&self) -> Deadline {
+        self.whole.earlier(Deadline::after(self.variations))
+    }
+}
+
+/// Explains an instance by solving it and variations of it, as long as it takes.
 ///
 /// # Errors
 ///
 /// When the solver fails, or an answer fails its verification.
 pub fn explain(instance: &Instance, reread: &Reread) -> Result<Explanation, PlanError> {
-    if let Some(plan) = best_plan(instance)? {
-        let binding = binding::binding(instance, &plan)?;
+    explain_within(instance, reread, &TimeLimits::NONE)
+}
+
+/// The same within limits of time. Of variations only those are told that were solved in time.
+///
+/// # Errors
+///
+/// When the solver fails, an answer fails its verification, or the time is over before it is known
+/// whether there is a layout ([`PlanError::TimeOver`]).
+pub fn explain_within(
+    instance: &Instance,
+    reread: &Reread,
+    limits: &TimeLimits,
+) -> Result<Explanation, PlanError> {
+    if let Some(plan) = best_plan(instance, limits.whole)? {
+        let binding = binding::binding(instance, &plan, limits.variations())?;
         return Ok(Explanation::Feasible(Box::new(binding)));
     }
-    let reasons = reasons::reasons(instance, &[], reread)?;
+    let reasons = reasons::reasons(instance, &[], reread, limits)?;
     Ok(Explanation::Infeasible(Box::new(reasons)))
 }
 
 /// The best plan without its neighbours; `None` if there is no layout.
-fn best_plan(instance: &Instance) -> Result<Option<Plan>, PlanError> {
+fn best_plan(instance: &Instance, deadline: Deadline) -> Result<Option<Plan>, PlanError> {
     let rows = constraints::concern_layers(instance);
-    if !may_have_layout(instance) || rows && best_layout(instance)?.is_none() {
+    if !may_have_layout(instance, deadline)? || rows && best_layout(instance, deadline)?.is_none() {
         return Ok(None);
     }
+    deadline.check()?;
     let options = PlanOptions {
         alternatives: 0,
+        time_limit: deadline.left(),
         ..PlanOptions::default()
     };
-    let outcome = planner::plan(instance, &options)?;
-    Ok(outcome.plan().cloned())
+    match planner::plan(instance, &options)? {
+        Outcome::Optimal(plan) => Ok(Some(plan)),
+        Outcome::Infeasible(_) => Ok(None),
+        Outcome::Feasible(_) | Outcome::Unknown(_) => Err(PlanError::TimeOver),
+    }
 }

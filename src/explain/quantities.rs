@@ -4,6 +4,7 @@ use crate::axis::Candidate;
 use crate::cost_model::memory;
 use crate::instance::Instance;
 use crate::planner::infeasibility::{least_shortage, may_have_layout};
+use crate::planner::{Deadline, PlanError};
 use crate::quantity::Bytes;
 use crate::workload::Optimizer;
 
@@ -19,37 +20,55 @@ type Variations = Vec<(Change, Instance)>;
 pub(super) fn variations(
     instance: &Instance,
     quantity: Quantity,
-    witness: &Candidate,
-) -> Variations {
+    (witness, deadline): (&Candidate, Deadline),
+) -> Result<Variations, PlanError> {
     match quantity {
-        Quantity::Gpus => gpus(instance, witness),
+        Quantity::Gpus => gpus(instance, witness, deadline),
         Quantity::Memory => {
-            let mut all = more_memory(instance);
-            all.extend(shorter_sequence(instance));
-            all.extend(smaller_optimizer(instance));
-            all
+            let mut all = more_memory(instance, deadline)?;
+            all.extend(shorter_sequence(instance, deadline)?);
+            all.extend(smaller_optimizer(instance, deadline)?);
+            Ok(all)
         }
-        Quantity::GlobalBatch => global_batch(instance, witness),
-        Quantity::SequenceLength => sequence_length(instance),
-        Quantity::NodeSize => node_size(instance, witness),
+        Quantity::GlobalBatch => global_batch(instance, witness, deadline),
+        Quantity::SequenceLength => sequence_length(instance, deadline),
+        Quantity::NodeSize => node_size(instance, witness, deadline),
     }
 }
 
+/// The first of the changed instances that may have a layout.
+fn first(
+    mut varied: impl Iterator<Item = (Change, Instance)>,
+    deadline: Deadline,
+) -> Result<Option<(Change, Instance)>, PlanError> {
+    varied
+        .find_map(
+            |(change, instance)| match may_have_layout(&instance, deadline) {
+                Ok(true) => Some(Ok((change, instance))),
+                Ok(false) => None,
+                Err(error) => Some(Err(error)),
+            },
+        )
+        .transpose()
+}
+
 /// The smallest node that holds the tensor-parallel groups of the witness.
-fn node_size(instance: &Instance, witness: &Candidate) -> Variations {
+fn node_size(
+    instance: &Instance,
+    witness: &Candidate,
+    deadline: Deadline,
+) -> Result<Variations, PlanError> {
     let from = instance.job.cluster.gpus_per_node;
     let to = from.max(witness.cell.tensor_parallel);
     if to == from || !to.is_multiple_of(from) {
-        return Vec::new();
+        return Ok(Vec::new());
     }
     let mut job = instance.job.clone();
     job.cluster.gpus_per_node = to;
     let larger = instance.with_job(job);
-    if may_have_layout(&larger) {
-        vec![(Change::NodeSize { from, to }, larger)]
-    } else {
-        Vec::new()
-    }
+    let change = Change::NodeSize { from, to };
+    let found = first([(change, larger)].into_iter(), deadline)?;
+    Ok(found.into_iter().collect())
 }
 
 /// Multiples of a node tried one by one before only powers of two are.
@@ -57,7 +76,11 @@ const NODES_TRIED: u32 = 256;
 /// Most GPUs tried, as a multiple of those of the job.
 const MOST_TIMES_GPUS: u32 = 16;
 
-fn gpus(instance: &Instance, witness: &Candidate) -> Variations {
+fn gpus(
+    instance: &Instance,
+    witness: &Candidate,
+    deadline: Deadline,
+) -> Result<Variations, PlanError> {
     let (from, node) = (
         instance.job.cluster.gpus,
         instance.job.cluster.gpus_per_node,
@@ -70,13 +93,13 @@ fn gpus(instance: &Instance, witness: &Candidate) -> Variations {
     let sought = u32::try_from(witness.cell.gpus()).unwrap_or(u32::MAX);
     let more = more_gpus(from, node);
     let mut found: Variations = Vec::new();
-    found.extend(more.map(with_gpus).find(|(_, it)| may_have_layout(it)));
+    found.extend(first(more.map(with_gpus), deadline)?);
     if sought < from {
         let fewer = fewer_gpus(from, node).filter(|&to| to >= sought);
         let fewer = fewer.chain([sought]).map(with_gpus);
-        found.extend(fewer.into_iter().find(|(_, it)| may_have_layout(it)));
+        found.extend(first(fewer, deadline)?);
     }
-    found
+    Ok(found)
 }
 
 /// More GPUs than `from`: within a node every number, then whole nodes.
@@ -114,9 +137,9 @@ const MEMORY_STEP: f64 = 1e8;
 const LARGEST_RISK: f64 = 0.5;
 
 /// The least memory of a GPU with which a layout fits, and the least risk with today's.
-fn more_memory(instance: &Instance) -> Variations {
-    let Some(shortage) = least_shortage(instance) else {
-        return Vec::new();
+fn more_memory(instance: &Instance, deadline: Deadline) -> Result<Variations, PlanError> {
+    let Some(shortage) = least_shortage(instance, deadline)? else {
+        return Ok(Vec::new());
     };
     let cluster = &instance.job.cluster;
     let (from, error) = (
@@ -141,14 +164,14 @@ fn more_memory(instance: &Instance) -> Variations {
         };
         found.push((Change::OomRisk { from, to }, braver));
     }
-    found
+    Ok(found)
 }
 
 /// Tokens of the step in which a sequence is shortened.
 const SEQUENCE_STEP: u64 = 128;
 
 /// A sequence short enough, found by bisection over multiples of [`SEQUENCE_STEP`].
-fn shorter_sequence(instance: &Instance) -> Variations {
+fn shorter_sequence(instance: &Instance, deadline: Deadline) -> Result<Variations, PlanError> {
     let from = instance.job.workload.sequence_length;
     let step = SEQUENCE_STEP.min((from / 16).max(1));
     let with_length = |steps: u64| {
@@ -157,39 +180,43 @@ fn shorter_sequence(instance: &Instance) -> Variations {
         instance.with_job(job)
     };
     let (mut fits, mut fails) = (1, from.div_ceil(step));
-    if fails <= 1 || !may_have_layout(&with_length(fits)) {
-        return Vec::new();
+    if fails <= 1 || !may_have_layout(&with_length(fits), deadline)? {
+        return Ok(Vec::new());
     }
     while fits + 1 < fails {
         let middle = fits.midpoint(fails);
-        if may_have_layout(&with_length(middle)) {
+        if may_have_layout(&with_length(middle), deadline)? {
             fits = middle;
         } else {
             fails = middle;
         }
     }
     let to = fits * step;
-    vec![(Change::SequenceLength { from, to }, with_length(fits))]
+    Ok(vec![(
+        Change::SequenceLength { from, to },
+        with_length(fits),
+    )])
 }
 
-fn smaller_optimizer(instance: &Instance) -> Variations {
+fn smaller_optimizer(instance: &Instance, deadline: Deadline) -> Result<Variations, PlanError> {
     if instance.job.workload.optimizer != Optimizer::Adam {
-        return Vec::new();
+        return Ok(Vec::new());
     }
     let mut smaller = instance.clone();
     smaller.job.workload.optimizer = Optimizer::AdamBf16;
-    if may_have_layout(&smaller) {
-        vec![(Change::SmallerOptimizer, smaller)]
-    } else {
-        Vec::new()
-    }
+    let found = first([(Change::SmallerOptimizer, smaller)].into_iter(), deadline)?;
+    Ok(found.into_iter().collect())
 }
 
 /// Batches tried one by one on each side.
 const BATCHES_TRIED: u64 = 512;
 
 /// The nearest smaller and the nearest larger global batch with a layout.
-fn global_batch(instance: &Instance, witness: &Candidate) -> Variations {
+fn global_batch(
+    instance: &Instance,
+    witness: &Candidate,
+    deadline: Deadline,
+) -> Result<Variations, PlanError> {
     let from = instance.job.workload.global_batch;
     let with_batch = |to: u64| {
         let mut job = instance.job.clone();
@@ -204,18 +231,14 @@ fn global_batch(instance: &Instance, witness: &Candidate) -> Variations {
     let below = (from.saturating_sub(BATCHES_TRIED).max(1)..from).rev();
     let below = below.chain([from / unit * unit].into_iter().filter(|&to| to > 0));
     let above = (from + 1..=from + BATCHES_TRIED).chain([(from / unit + 1) * unit]);
-    let nearest = |batches: &mut dyn Iterator<Item = u64>| {
-        let mut varied = batches.map(with_batch);
-        varied.find(|(_, it)| may_have_layout(it))
-    };
     let mut found = Vec::new();
-    found.extend(nearest(&mut below.into_iter()));
-    found.extend(nearest(&mut above.into_iter()));
-    found
+    found.extend(first(below.map(with_batch), deadline)?);
+    found.extend(first(above.map(with_batch), deadline)?);
+    Ok(found)
 }
 
 /// The nearest shorter and the nearest longer sequence with a layout.
-fn sequence_length(instance: &Instance) -> Variations {
+fn sequence_length(instance: &Instance, deadline: Deadline) -> Result<Variations, PlanError> {
     let from = instance.job.workload.sequence_length;
     let with_length = |to: u64| {
         let mut job = instance.job.clone();
@@ -227,7 +250,7 @@ fn sequence_length(instance: &Instance) -> Variations {
     let longer = (steps + 1..=steps + 64).map(|count| count * SEQUENCE_STEP);
     let mut found = Vec::new();
     let shorter = shorter.filter(|&to| to < from).take(64);
-    found.extend(shorter.map(with_length).find(|(_, it)| may_have_layout(it)));
-    found.extend(longer.map(with_length).find(|(_, it)| may_have_layout(it)));
-    found
+    found.extend(first(shorter.map(with_length), deadline)?);
+    found.extend(first(longer.map(with_length), deadline)?);
+    Ok(found)
 }

@@ -8,15 +8,15 @@ use crate::framework::{CheckpointRule, Partition};
 use crate::instance::Instance;
 use crate::layout::{Layout, Stage};
 use crate::plan::{Formulation, Nearest};
-use crate::planner::PlanError;
 use crate::planner::infeasibility::{
     Analysis, Correction, Requirement, RequirementSet, analyse, least_shortage, nearest, without,
 };
+use crate::planner::{Deadline, PlanError};
 use crate::quantity::Bytes;
 use crate::rule::Rule;
 
-use super::Reread;
 use super::repairs::{Repair, repairs};
+use super::{Reread, TimeLimits};
 
 /// Why an instance has no layout, and what would give it one.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,6 +28,8 @@ pub struct Reasons {
     pub nearest: Option<Nearest>,
     /// Changes that give the instance a layout, the cheapest first, each solved.
     pub repairs: Vec<Repair>,
+    /// Whether the time was over before every repair was looked for.
+    pub repairs_cut: bool,
 }
 
 /// Requirements that no layout satisfies together. Each is needed: the others can be satisfied
@@ -62,9 +64,17 @@ pub struct Reason {
 ///
 /// # Errors
 ///
-/// When the solver fails, or an answer fails its verification.
-pub fn reasons(instance: &Instance, kept: &[Axis], reread: &Reread) -> Result<Reasons, PlanError> {
-    let analysis = analyse(instance, Formulation::Staged)?;
+/// When the solver fails, an answer fails its verification, or the time is over before the clashes are
+/// known.
+pub fn reasons(
+    instance: &Instance,
+    kept: &[Axis],
+    reread: &Reread,
+    limits: &TimeLimits,
+) -> Result<Reasons, PlanError> {
+    let deadline = limits.whole;
+    let analysis = analyse(instance, Formulation::Staged, deadline)?;
+    let shortage = shortage(instance, &analysis, deadline)?;
     let each_enough = analysis.each_enough();
     let clashes = analysis.clashes.iter().map(|clash| {
         let reasons = clash.iter().map(|requirement| Reason {
@@ -72,7 +82,7 @@ pub fn reasons(instance: &Instance, kept: &[Axis], reread: &Reread) -> Result<Re
             name: requirement.name(instance),
             message: match requirement {
                 Requirement::Listed(axis) if kept.contains(&axis) => asked(instance, axis),
-                _ => message(instance, &analysis, *clash, requirement),
+                _ => message(instance, (&analysis, shortage), *clash, requirement),
             },
         });
         let (each_enough, besides) =
@@ -82,10 +92,14 @@ pub fn reasons(instance: &Instance, kept: &[Axis], reread: &Reread) -> Result<Re
             besides,
         }
     });
+    let clashes = clashes.collect();
+    let nearest = nearest(instance, &keeping(&analysis, kept), deadline)?;
+    let repairs = repairs(instance, &analysis, kept, (reread, limits.variations()))?;
     Ok(Reasons {
-        clashes: clashes.collect(),
-        nearest: nearest(instance, &keeping(&analysis, kept))?,
-        repairs: repairs(instance, &analysis, kept, reread)?,
+        clashes,
+        nearest,
+        repairs: repairs.found,
+        repairs_cut: repairs.is_cut,
     })
 }
 
@@ -105,7 +119,7 @@ fn keeping(analysis: &Analysis, kept: &[Axis]) -> Analysis {
 /// What a requirement demands of this instance.
 fn message(
     instance: &Instance,
-    analysis: &Analysis,
+    (analysis, shortage): (&Analysis, Option<Bytes>),
     clash: RequirementSet,
     requirement: Requirement,
 ) -> String {
@@ -118,7 +132,7 @@ fn message(
         Requirement::Constraint(index) => row(instance, index),
         Requirement::CheckpointRule => checkpoint_rule(instance),
         Requirement::Rule(Rule::GpuCount) => gpu_count(instance, clash),
-        Requirement::Rule(Rule::MemoryCapacity) => memory_capacity(instance, analysis),
+        Requirement::Rule(Rule::MemoryCapacity) => memory_capacity(instance, shortage),
         Requirement::Rule(rule) => {
             example(instance, analysis, rule).unwrap_or_else(|| general(instance, rule))
         }
@@ -215,7 +229,7 @@ fn count(number: u32, noun: &str) -> String {
 }
 
 /// What is needed and what there is.
-fn memory_capacity(instance: &Instance, analysis: &Analysis) -> String {
+fn memory_capacity(instance: &Instance, shortage: Option<Bytes>) -> String {
     let usable = instance.job.cluster.accelerator.usable_memory;
     let limit = admissible(instance);
     let risk = percentage(instance.max_oom_risk);
@@ -223,7 +237,7 @@ fn memory_capacity(instance: &Instance, analysis: &Analysis) -> String {
         "an accepted risk of {risk} % leaves {limit} of {usable} ({:.1} GB)",
         usable.value() / 1e9
     );
-    match shortage(instance, analysis) {
+    match shortage {
         Some(shortage) => format!(
             "every layout that keeps the other rules is at least {shortage} short: it needs {} or \
              more on a GPU, and {there_is}",
@@ -234,14 +248,23 @@ fn memory_capacity(instance: &Instance, analysis: &Analysis) -> String {
 }
 
 /// What is missing of memory; where choices clash besides, once they are out of the way.
-fn shortage(instance: &Instance, analysis: &Analysis) -> Option<Bytes> {
+fn shortage(
+    instance: &Instance,
+    analysis: &Analysis,
+    deadline: Deadline,
+) -> Result<Option<Bytes>, PlanError> {
     if let Some(shortage) = &analysis.least_shortage {
-        return Some(shortage.amount);
+        return Ok(Some(shortage.amount));
     }
     let memory = Requirement::Rule(Rule::MemoryCapacity);
-    let correction = breaking(analysis, memory)?;
+    if !analysis.clashes.iter().any(|clash| clash.contains(memory)) {
+        return Ok(None);
+    }
+    let Some(correction) = breaking(analysis, memory) else {
+        return Ok(None);
+    };
     let others = correction.dropped.without(memory);
-    least_shortage(&without(instance, others, &correction.witness))
+    least_shortage(&without(instance, others, &correction.witness), deadline)
 }
 
 /// The smallest correction that has the requirement, rather one with the job's GPUs.

@@ -4,11 +4,11 @@ use crate::axis::Axis;
 use crate::instance::Instance;
 use crate::layout::{Checkpointing, Layout};
 use crate::plan::Evaluated;
-use crate::planner::PlanError;
 use crate::planner::infeasibility::{
     Analysis, Correction, Requirement, RequirementSet, best_layout, may_have_layout,
     unlisted_values, without,
 };
+use crate::planner::{Deadline, PlanError};
 use crate::rule::Rule;
 
 use super::change::Change;
@@ -44,14 +44,22 @@ const MOST_CORRECTIONS: usize = 24;
 /// Most changes of one repair.
 const MOST_CHANGES: u32 = 3;
 
+/// The repairs that were found.
+pub(super) struct Repairs {
+    /// The cheapest first.
+    pub(super) found: Vec<Repair>,
+    /// Whether the time was over before all were looked for.
+    pub(super) is_cut: bool,
+}
+
 /// The cheapest repairs; of equal cost the one with the higher utilisation first. Every one of
-/// them was read again from its assignments and solved.
+/// them was read again from its assignments and solved in time.
 pub(super) fn repairs(
     instance: &Instance,
     analysis: &Analysis,
     kept: &[Axis],
-    reread: &Reread,
-) -> Result<Vec<Repair>, PlanError> {
+    (reread, deadline): (&Reread, Deadline),
+) -> Result<Repairs, PlanError> {
     let mut found: Vec<Repair> = Vec::new();
     let possible = analysis.corrections.iter().filter(|correction| {
         let touches = |&axis: &Axis| correction.dropped.contains(Requirement::Listed(axis));
@@ -59,19 +67,15 @@ pub(super) fn repairs(
             && !kept.iter().any(touches)
             && split(correction.dropped).is_some()
     });
+    let mut is_cut = false;
     for correction in possible.take(MOST_CORRECTIONS) {
-        for changes in changes(instance, correction)? {
-            let assignments: Vec<String> = changes.iter().map(Change::assignment).collect();
-            let known = found
-                .iter()
-                .any(|repair| repair.assignments().eq(assignments.clone()));
-            let Some(changed) = reread(&assignments).filter(|_| !known) else {
-                continue;
-            };
-            if let Some(plan) = best_plan(&changed)? {
-                let evaluated = plan.choice;
-                found.push(Repair { changes, evaluated });
+        match add_repairs(instance, correction, &mut found, (reread, deadline)) {
+            Ok(()) => {}
+            Err(PlanError::TimeOver) => {
+                is_cut = true;
+                break;
             }
+            Err(error) => return Err(error),
         }
     }
     found.sort_by(|one, other| {
@@ -79,7 +83,30 @@ pub(super) fn repairs(
         (one.cost().total_cmp(&other.cost())).then(mfu(other).total_cmp(&mfu(one)))
     });
     found.truncate(MOST_REPAIRS);
-    Ok(found)
+    Ok(Repairs { found, is_cut })
+}
+
+/// Adds the ways to do without the requirements of a correction that have a layout.
+fn add_repairs(
+    instance: &Instance,
+    correction: &Correction,
+    found: &mut Vec<Repair>,
+    (reread, deadline): (&Reread, Deadline),
+) -> Result<(), PlanError> {
+    for changes in changes(instance, correction, deadline)? {
+        let assignments: Vec<String> = changes.iter().map(Change::assignment).collect();
+        let known = found
+            .iter()
+            .any(|repair| repair.assignments().eq(assignments.clone()));
+        let Some(changed) = reread(&assignments).filter(|_| !known) else {
+            continue;
+        };
+        if let Some(plan) = best_plan(&changed, deadline)? {
+            let evaluated = plan.choice;
+            found.push(Repair { changes, evaluated });
+        }
+    }
+    Ok(())
 }
 
 /// A quantity of the job that decides whether a requirement can be met.
@@ -127,14 +154,18 @@ fn split(dropped: RequirementSet) -> Option<(RequirementSet, Option<Quantity>)> 
 }
 
 /// The ways to do without the requirements of a correction, each a list of changes.
-fn changes(instance: &Instance, correction: &Correction) -> Result<Vec<Vec<Change>>, PlanError> {
+fn changes(
+    instance: &Instance,
+    correction: &Correction,
+    deadline: Deadline,
+) -> Result<Vec<Vec<Change>>, PlanError> {
     let Some((switched, quantity)) = split(correction.dropped) else {
         return Ok(Vec::new());
     };
     let base = switch(instance, switched, correction);
     let variations = match quantity {
         None => vec![(None, base)],
-        Some(quantity) => quantities::variations(&base, quantity, &correction.witness)
+        Some(quantity) => quantities::variations(&base, quantity, (&correction.witness, deadline))?
             .into_iter()
             .map(|(change, varied)| (Some(change), varied))
             .collect(),
@@ -142,7 +173,7 @@ fn changes(instance: &Instance, correction: &Correction) -> Result<Vec<Vec<Chang
     let mut found = Vec::new();
     for (change, varied) in variations {
         // The best layout of the relaxed instance says which values to list.
-        let Some(best) = best_layout(&varied)? else {
+        let Some(best) = best_layout(&varied, deadline)? else {
             continue;
         };
         let requirements = switched.iter();
@@ -157,13 +188,14 @@ fn changes(instance: &Instance, correction: &Correction) -> Result<Vec<Vec<Chang
             continue;
         }
         for way in [Way::Moved, Way::Dropped] {
-            let (changed, rows) = changed_rows(instance, &rows, way, (&varied, &best.layout))?;
+            let (changed, rows) =
+                changed_rows(instance, &rows, way, (&varied, &best.layout), deadline)?;
             let rows = Change::Rows { changed, rows };
             found.push([&[rows], others.as_slice()].concat());
         }
     }
     if let (Some(axis), None) = (only_degree(switched), quantity) {
-        found.extend(nearest_value(instance, axis).map(|change| vec![change]));
+        found.extend(nearest_value(instance, axis, deadline)?.map(|change| vec![change]));
     }
     Ok(found)
 }
@@ -179,7 +211,11 @@ fn only_degree(switched: RequirementSet) -> Option<Axis> {
 
 /// The value nearest to those that are listed with which there may be a layout: the best layout's own
 /// may be far from what was meant.
-fn nearest_value(instance: &Instance, axis: Axis) -> Option<Change> {
+fn nearest_value(
+    instance: &Instance,
+    axis: Axis,
+    deadline: Deadline,
+) -> Result<Option<Change>, PlanError> {
     let from = instance.space.values(axis).to_vec();
     let distance = |value: u32| {
         let to = |&listed: &u32| (f64::from(value) / f64::from(listed)).ln().abs();
@@ -188,13 +224,15 @@ fn nearest_value(instance: &Instance, axis: Axis) -> Option<Change> {
     let mut others = unlisted_values(instance, axis);
     others.retain(|value| !from.contains(value));
     others.sort_by(|&a, &b| distance(a).total_cmp(&distance(b)).then(a.cmp(&b)));
-    let has_layout = |&value: &u32| {
+    for value in others {
         let mut pinned = instance.clone();
         pinned.space.restrict(axis, vec![value]);
-        may_have_layout(&pinned)
-    };
-    let to = vec![others.into_iter().find(has_layout)?];
-    Some(Change::Values { axis, from, to })
+        if may_have_layout(&pinned, deadline)? {
+            let to = vec![value];
+            return Ok(Some(Change::Values { axis, from, to }));
+        }
+    }
+    Ok(None)
 }
 
 /// Positions of the rows among the requirements.

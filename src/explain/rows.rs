@@ -3,8 +3,8 @@
 use crate::constraint::{Comparison, Constraint, Decision};
 use crate::instance::Instance;
 use crate::layout::Layout;
-use crate::planner::PlanError;
 use crate::planner::infeasibility::{best_layout, may_have_layout};
+use crate::planner::{Deadline, PlanError};
 
 /// What becomes of a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,6 +46,7 @@ pub(super) fn changed_rows(
     positions: &[usize],
     way: Way,
     (varied, best): (&Instance, &Layout),
+    deadline: Deadline,
 ) -> Result<(Vec<RowChange>, Vec<Constraint>), PlanError> {
     let batch = varied.job.workload.global_batch;
     let (mut changes, mut rows) = (Vec::new(), Vec::new());
@@ -62,7 +63,7 @@ pub(super) fn changed_rows(
             // One row alone is moved no further than it must.
             let enough = row.left(best, batch);
             let to = match positions.len() {
-                1 => least_move(varied, row, enough)?,
+                1 => least_move(varied, row, enough, deadline)?,
                 _ => enough,
             };
             change.right = Some(Side {
@@ -82,7 +83,12 @@ pub(super) fn changed_rows(
 
 /// The right side nearest to the row's own with which `varied` has a layout: it has one with
 /// `enough`.
-fn least_move(varied: &Instance, row: &Constraint, enough: i64) -> Result<i64, PlanError> {
+fn least_move(
+    varied: &Instance,
+    row: &Constraint,
+    enough: i64,
+    deadline: Deadline,
+) -> Result<i64, PlanError> {
     if row.comparison == Comparison::Equals {
         return Ok(enough);
     }
@@ -94,7 +100,7 @@ fn least_move(varied: &Instance, row: &Constraint, enough: i64) -> Result<i64, P
             right: middle,
             ..row.clone()
         });
-        if has_layout(&with_row)? {
+        if has_layout(&with_row, deadline)? {
             holds = middle;
         } else {
             fails = middle;
@@ -103,10 +109,10 @@ fn least_move(varied: &Instance, row: &Constraint, enough: i64) -> Result<i64, P
     Ok(holds)
 }
 
-fn has_layout(instance: &Instance) -> Result<bool, PlanError> {
+fn has_layout(instance: &Instance, deadline: Deadline) -> Result<bool, PlanError> {
     let rows = &instance.space.constraints;
-    Ok(may_have_layout(instance)
-        && (rows.iter().all(Constraint::is_of_cell) || best_layout(instance)?.is_some()))
+    Ok(may_have_layout(instance, deadline)?
+        && (rows.iter().all(Constraint::is_of_cell) || best_layout(instance, deadline)?.is_some()))
 }
 
 /// The row as an inline table of TOML.

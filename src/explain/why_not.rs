@@ -8,7 +8,7 @@ use crate::planner::PlanError;
 
 use super::comparison::{Comparison, Setting, Side, compare};
 use super::reasons::{Reasons, reasons};
-use super::{Reread, best_plan};
+use super::{Reread, TimeLimits, best_plan};
 
 /// The answer to "why not this choice".
 #[derive(Debug, Clone, PartialEq)]
@@ -34,7 +34,7 @@ pub enum Verdict {
     NothingPossible(Box<Reasons>),
 }
 
-/// Solves the instance with and without the choice.
+/// Solves the instance with and without the choice, as long as it takes.
 ///
 /// # Errors
 ///
@@ -44,6 +44,21 @@ pub fn why_not(
     asked: &Assignment,
     reread: &Reread,
 ) -> Result<WhyNot, PlanError> {
+    why_not_within(instance, asked, reread, &TimeLimits::NONE)
+}
+
+/// The same within limits of time. Of repairs only those are told that were solved in time.
+///
+/// # Errors
+///
+/// When the solver fails, an answer fails its verification, or the time is over before the best
+/// layouts or the reasons are known ([`PlanError::TimeOver`]).
+pub fn why_not_within(
+    instance: &Instance,
+    asked: &Assignment,
+    reread: &Reread,
+    limits: &TimeLimits,
+) -> Result<WhyNot, PlanError> {
     let unlisted = asked.0.iter().copied();
     let unlisted = unlisted.filter(|(axis, code)| !instance.space.values(*axis).contains(code));
     let answer = |verdict| WhyNot {
@@ -51,8 +66,8 @@ pub fn why_not(
         unlisted: Assignment(unlisted.clone().collect()),
         verdict,
     };
-    let Some(best) = best_plan(instance)? else {
-        let reasons = reasons(instance, &[], reread)?;
+    let Some(best) = best_plan(instance, limits.whole)? else {
+        let reasons = reasons(instance, &[], reread, limits)?;
         return Ok(answer(Verdict::NothingPossible(Box::new(reasons))));
     };
     if asked.0.iter().all(|&pair| has(&best.choice.layout, pair)) {
@@ -62,14 +77,14 @@ pub fn why_not(
     for &(axis, code) in &asked.0 {
         pinned.space.restrict(axis, vec![code]);
     }
-    let Some(other) = best_plan(&pinned)? else {
+    let Some(other) = best_plan(&pinned, limits.whole)? else {
         let kept: Vec<Axis> = asked.0.iter().map(|&(axis, _)| axis).collect();
         let with_pins = |further: &[String]| {
             let pins = asked.0.iter();
             let pins = pins.map(|&(axis, code)| format!("search.{axis}={}", axis.show(code)));
             reread(&pins.chain(further.iter().cloned()).collect::<Vec<_>>())
         };
-        let reasons = reasons(&pinned, &kept, &with_pins)?;
+        let reasons = reasons(&pinned, &kept, &with_pins, limits)?;
         return Ok(answer(Verdict::Impossible(Box::new(reasons))));
     };
     let side = |evaluated: &Evaluated| Side {

@@ -34,7 +34,7 @@ use crate::rule::Rule;
 use room::Shortfall;
 use walk::Walk;
 
-use super::{PlanError, PlanOptions, best, constraints, evaluate};
+use super::{Deadline, PlanError, PlanOptions, best, constraints, evaluate};
 
 /// What an infeasible instance suffers from.
 #[derive(Debug, Clone, PartialEq)]
@@ -61,15 +61,19 @@ pub struct Shortage {
 ///
 /// # Errors
 ///
-/// When the solver fails.
-pub fn analyse(instance: &Instance, formulation: Formulation) -> Result<Analysis, PlanError> {
-    let corrections = Walk::new(instance, formulation).corrections();
+/// When the solver fails, or the time is over.
+pub fn analyse(
+    instance: &Instance,
+    formulation: Formulation,
+    deadline: Deadline,
+) -> Result<Analysis, PlanError> {
+    let corrections = Walk::new(instance, formulation, deadline).corrections()?;
     let corrections = if constraints::concern_layers(instance) {
-        rows::with_layer_rows(instance, corrections)?
+        rows::with_layer_rows(instance, corrections, deadline)?
     } else {
         corrections
     };
-    let least = Walk::new(instance, formulation).least_shortfall();
+    let least = Walk::new(instance, formulation, deadline).least_shortfall()?;
     Ok(Analysis {
         clashes: clashes(&corrections)?,
         corrections,
@@ -83,9 +87,12 @@ pub fn analyse(instance: &Instance, formulation: Formulation) -> Result<Analysis
 }
 
 /// Whether the instance has a layout, rows about layers apart: quicker than a plan.
-#[must_use]
-pub fn may_have_layout(instance: &Instance) -> bool {
-    Walk::new(instance, Formulation::Staged).finds_layout()
+///
+/// # Errors
+///
+/// When the time is over.
+pub fn may_have_layout(instance: &Instance, deadline: Deadline) -> Result<bool, PlanError> {
+    Walk::new(instance, Formulation::Staged, deadline).finds_layout()
 }
 
 /// The best layout of a relaxed instance; `None` if it has none, or if its rows of the user's own
@@ -93,10 +100,19 @@ pub fn may_have_layout(instance: &Instance) -> bool {
 ///
 /// # Errors
 ///
-/// When the solver fails, or its answer fails the verification.
-pub fn best_layout(instance: &Instance) -> Result<Option<Evaluated>, PlanError> {
-    match best(instance, &PlanOptions::default()) {
-        Ok(best) => Ok(best.into_layout()),
+/// When the solver fails, its answer fails the verification, or the time is over.
+pub fn best_layout(
+    instance: &Instance,
+    deadline: Deadline,
+) -> Result<Option<Evaluated>, PlanError> {
+    deadline.check()?;
+    let options = PlanOptions {
+        time_limit: deadline.left(),
+        ..PlanOptions::default()
+    };
+    match best(instance, &options) {
+        Ok(best) if best.is_settled() => Ok(best.into_layout()),
+        Ok(_) => Err(PlanError::TimeOver),
         Err(PlanError::Staged(StagedError::Data { .. })) => Ok(None),
         Err(error) => Err(error),
     }
@@ -105,10 +121,14 @@ pub fn best_layout(instance: &Instance) -> Result<Option<Evaluated>, PlanError> 
 /// The least additional memory of a GPU, within what the accepted risk leaves, with which the
 /// instance has a layout, rows about layers apart; `None` if it has one already, or none with any
 /// memory.
-#[must_use]
-pub fn least_shortage(instance: &Instance) -> Option<Bytes> {
-    let least = Walk::new(instance, Formulation::Staged).least_shortfall()?;
-    (least.amount > 0).then(|| Bytes::new(least.amount as f64 * KIB))
+///
+/// # Errors
+///
+/// When the time is over.
+pub fn least_shortage(instance: &Instance, deadline: Deadline) -> Result<Option<Bytes>, PlanError> {
+    let least = Walk::new(instance, Formulation::Staged, deadline).least_shortfall()?;
+    let least = least.filter(|least| least.amount > 0);
+    Ok(least.map(|least| Bytes::new(least.amount as f64 * KIB)))
 }
 
 /// Bytes of the unit of memory.
@@ -155,18 +175,38 @@ fn clashes(corrections: &[Correction]) -> Result<Vec<RequirementSet>, PlanError>
     Ok(clashes)
 }
 
-/// The smallest set of requirements that clash, and the layout nearest to being possible.
+/// The smallest set of requirements that clash, and the layout nearest to being possible; neither
+/// where the time is over before they are known.
 ///
 /// # Errors
 ///
 /// When the solver fails.
-pub(super) fn explain(instance: &Instance, proof: Proof) -> Result<Infeasibility, PlanError> {
-    let analysis = analyse(instance, proof.formulation)?;
+pub(super) fn explain(
+    instance: &Instance,
+    proof: Proof,
+    deadline: Deadline,
+) -> Result<Infeasibility, PlanError> {
+    match explained(instance, &proof, deadline) {
+        Err(PlanError::TimeOver) => Ok(Infeasibility {
+            clashing_rules: Vec::new(),
+            nearest: None,
+            proof,
+        }),
+        other => other,
+    }
+}
+
+fn explained(
+    instance: &Instance,
+    proof: &Proof,
+    deadline: Deadline,
+) -> Result<Infeasibility, PlanError> {
+    let analysis = analyse(instance, proof.formulation, deadline)?;
     let clash = analysis.clashes.first().copied().unwrap_or_default();
     Ok(Infeasibility {
         clashing_rules: clash.iter().map(|it| it.name(instance)).collect(),
-        nearest: nearest(instance, &analysis)?,
-        proof,
+        nearest: nearest(instance, &analysis, deadline)?,
+        proof: proof.clone(),
     })
 }
 
@@ -175,12 +215,16 @@ pub(super) fn explain(instance: &Instance, proof: Proof) -> Result<Infeasibility
 ///
 /// # Errors
 ///
-/// When the solver fails.
-pub fn nearest(instance: &Instance, analysis: &Analysis) -> Result<Option<Nearest>, PlanError> {
+/// When the solver fails, or the time is over.
+pub fn nearest(
+    instance: &Instance,
+    analysis: &Analysis,
+    deadline: Deadline,
+) -> Result<Option<Nearest>, PlanError> {
     let (layout, witness) = if let Some(shortage) = &analysis.least_shortage {
         (Some(shortage.layout.clone()), None)
     } else if let Some(correction) = smallest(&analysis.corrections) {
-        let layout = layout_without(instance, correction)?;
+        let layout = layout_without(instance, correction, deadline)?;
         (layout, Some(correction.witness))
     } else {
         (None, None)
@@ -213,15 +257,16 @@ fn smallest(corrections: &[Correction]) -> Option<&Correction> {
 fn layout_without(
     instance: &Instance,
     correction: &Correction,
+    deadline: Deadline,
 ) -> Result<Option<Layout>, PlanError> {
     let memory = Requirement::Rule(Rule::MemoryCapacity);
     let Correction { dropped, witness } = correction;
     if dropped.contains(memory) {
         let relaxed = without(instance, dropped.without(memory), witness);
-        let least = Walk::new(&relaxed, Formulation::Staged).least_shortfall();
+        let least = Walk::new(&relaxed, Formulation::Staged, deadline).least_shortfall()?;
         return Ok(least.map(|least| least.layout));
     }
-    let best = best_layout(&without(instance, *dropped, witness))?;
+    let best = best_layout(&without(instance, *dropped, witness), deadline)?;
     Ok(best.map(|best| best.layout))
 }
 

@@ -1,8 +1,6 @@
 //! Plans with the program `layout choice`: one-hot axes, the framework's own cut into stages, one
 //! checkpointing flag for all layers.
 
-use std::time::Instant;
-
 use formulations::layout_choice as program;
 use formulations::model::Model;
 use formulations::solve::{Outcome as Solved, SolverOptions};
@@ -14,7 +12,9 @@ use crate::quantity::Mfu;
 use super::best_first::{self, Evaluation, Walk};
 use super::cost_table::CostTable;
 use super::objective::least_step_time;
-use super::{PlanError, PlanOptions, Pruning, classes, encode, infeasibility, quantise, verify};
+use super::{
+    Deadline, PlanError, PlanOptions, Pruning, classes, encode, infeasibility, quantise, verify,
+};
 
 /// Combinations over capacity that the program carries besides those that fit.
 const CARRIED: usize = 256;
@@ -28,7 +28,7 @@ pub(super) const SOLVER: &str = "HiGHS";
 ///
 /// When the solver fails, or its answer fails the verification.
 pub fn plan(instance: &Instance, options: &PlanOptions) -> Result<Outcome, PlanError> {
-    let start = Instant::now();
+    let deadline = Deadline::after(options.time_limit);
     let table = CostTable::within(instance, options.time_limit);
     let candidates = table.entries.iter().map(|entry| entry.candidate);
     let classes = classes::classes(candidates, options.diverse);
@@ -38,9 +38,7 @@ pub fn plan(instance: &Instance, options: &PlanOptions) -> Result<Outcome, PlanE
     let proof = proof(&table, &walk, &indices, options.pruning);
     let data = encode::data(&table, &indices);
     let solver = SolverOptions {
-        time_limit: options
-            .time_limit
-            .map(|limit| limit.saturating_sub(start.elapsed())),
+        time_limit: deadline.left(),
         ..SolverOptions::default()
     };
     match program::solve(&data, &solver)? {
@@ -58,7 +56,7 @@ pub fn plan(instance: &Instance, options: &PlanOptions) -> Result<Outcome, PlanE
             Ok(Outcome::Feasible(plan))
         }
         Solved::Infeasible { .. } => Ok(Outcome::Infeasible(infeasibility::explain(
-            instance, proof,
+            instance, proof, deadline,
         )?)),
         Solved::Unknown { .. } => Ok(Outcome::Unknown(proof)),
         Solved::Optimal { solution, .. } => {

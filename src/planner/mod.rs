@@ -5,6 +5,7 @@ pub mod candidates;
 mod classes;
 pub mod constraints;
 pub mod cost_table;
+mod deadline;
 pub mod encode;
 pub mod given_layouts;
 pub mod infeasibility;
@@ -18,6 +19,8 @@ use std::time::Duration;
 
 use formulations::layout_choice::LayoutChoiceError;
 use formulations::staged::StagedError;
+
+pub use deadline::Deadline;
 
 use crate::axis::AxisSet;
 use crate::cost_model::{self, CellCosts};
@@ -72,6 +75,9 @@ pub enum PlanError {
     /// The solver failed.
     #[error("the program `staged` gave no answer")]
     Staged(#[from] StagedError),
+    /// A limit ended a search whose answer needs all of it, such as that for reasons.
+    #[error("the time limit ended the search")]
+    TimeOver,
     /// The answer does not stand up to the cost model or the rules.
     #[error("the answer fails its verification: {cause}; please report this instance")]
     Verification {

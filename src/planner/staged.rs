@@ -19,7 +19,7 @@ use super::cost_table::CostTable;
 use super::layout_choice::{NEGLIGIBLE_RISK, SOLVER};
 use super::objective::least_step_time;
 use super::staged_cells::{Choice, Variant, choices, quick_objective, relaxed, variants};
-use super::{Best, PlanError, PlanOptions, Pruning, constraints, infeasibility, verify};
+use super::{Best, Deadline, PlanError, PlanOptions, Pruning, constraints, infeasibility, verify};
 
 /// What is proven of a choice before the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -235,7 +235,10 @@ pub fn plan(instance: &Instance, options: &PlanOptions) -> Result<Outcome, PlanE
                 Outcome::Feasible(plan)
             }
         }
-        Solved::Infeasible { .. } => Outcome::Infeasible(infeasibility::explain(instance, proof)?),
+        Solved::Infeasible { .. } => {
+            let deadline = Deadline::after(time_left(options, start));
+            Outcome::Infeasible(infeasibility::explain(instance, proof, deadline)?)
+        }
         Solved::Unknown { .. } => Outcome::Unknown(proof),
     };
     with_safer(outcome, table, options, start)

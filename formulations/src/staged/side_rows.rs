@@ -124,29 +124,73 @@ pub(super) fn keeps_side_rows(data: &Data, plan: &Plan) -> bool {
     data.side_rows.iter().all(keeps)
 }
 
-/// Whether a row cannot hold for a cell, by the least and the most that its left side can be.
+/// Whether a row cannot hold for a cell: by the least and the most that its left side can be while the
+/// stages share all layers, or because an equation has no solution in integers, since what divides every
+/// coefficient does not divide the right side.
 pub(super) fn excludes(row: &SideRow, index: usize, cell: &Cell, layers: i64) -> bool {
     if !row.scope.contains(index) {
         return false;
     }
-    let own = row.cells.get(index).copied().unwrap_or(0);
-    let (mut least, mut most) = (own, own);
-    for term in &row.layers {
-        let Some(stage) = term.stage.of(cell.stages.len()) else {
-            continue;
-        };
-        let stage = &cell.stages[stage];
-        let ends = [stage.lower_layers, stage.upper_layers.min(layers)];
-        let ends = ends.map(|end| end * term.coefficient);
-        least += ends[0].min(ends[1]);
-        most += ends[0].max(ends[1]);
-    }
+    let coefficients = by_stage(row, cell.stages.len());
+    let room = row.right - row.cells.get(index).copied().unwrap_or(0);
     let recomputed = row.recomputed * layers;
-    least += recomputed.min(0);
-    most += recomputed.max(0);
+    let most = |sign: i64| {
+        let of_layers = most_of_layers(&coefficients, sign, cell, layers)?;
+        Some(of_layers + (sign * recomputed).max(0))
+    };
+    let (Some(most), Some(negated_least)) = (most(1), most(-1)) else {
+        return false;
+    };
+    let (too_small, too_large) = (most < room, -negated_least > room);
     match row.sense {
-        Sense::AtMost => least > row.right,
-        Sense::Equal => least > row.right || most < row.right,
-        Sense::AtLeast => most < row.right,
+        Sense::AtMost => too_large,
+        Sense::AtLeast => too_small,
+        Sense::Equal => {
+            let all = coefficients.iter().copied().chain([row.recomputed]);
+            let divisor = all.fold(0, greatest_common_divisor);
+            too_small || too_large || divisor != 0 && room % divisor != 0
+        }
     }
+}
+
+/// The coefficient of the layers of each stage.
+fn by_stage(row: &SideRow, stages: usize) -> Vec<i64> {
+    let mut coefficients = vec![0; stages];
+    for term in &row.layers {
+        if let Some(stage) = term.stage.of(stages) {
+            coefficients[stage] += term.coefficient;
+        }
+    }
+    coefficients
+}
+
+/// The most that `sign sum_s h_s n_s` can be: every stage has its fewest layers, and the others go where
+/// they count most. `None` where the stages cannot share the layers.
+fn most_of_layers(coefficients: &[i64], sign: i64, cell: &Cell, layers: i64) -> Option<i64> {
+    let mut left = layers - cell.stages.iter().map(|it| it.lower_layers).sum::<i64>();
+    let mut stages: Vec<_> = coefficients
+        .iter()
+        .map(|it| sign * it)
+        .zip(&cell.stages)
+        .collect();
+    stages.sort_by_key(|&(coefficient, _)| std::cmp::Reverse(coefficient));
+    let mut most = 0;
+    for (coefficient, stage) in stages {
+        let room = stage.upper_layers.min(layers) - stage.lower_layers;
+        if room < 0 || left < 0 {
+            return None;
+        }
+        let more = room.min(left);
+        left -= more;
+        most += coefficient * (stage.lower_layers + more);
+    }
+    (left == 0).then_some(most)
+}
+
+/// Of two numbers, by Euclid; that of zero and a number is the number.
+const fn greatest_common_divisor(mut one: i64, mut other: i64) -> i64 {
+    while other != 0 {
+        (one, other) = (other, one % other);
+    }
+    one.abs()
 }

@@ -3,14 +3,14 @@
 use crate::axis::Candidate;
 use crate::instance::Instance;
 use crate::layout::Checkpointing;
-use crate::planner::PlanError;
+use crate::planner::{Deadline, PlanError};
 use crate::rule::Rule;
 
 use super::requirement::{Requirement, RequirementSet};
 use super::walk::Correction;
 use super::{best_layout, without};
 
-/// Most rows of which every set is tried; of more, each alone and all together.
+/// Most rows of which every set is tried; of more, each alone and one set of several.
 const MOST_ROWS: usize = 4;
 /// Most corrections of the instance without its rows that are solved with them.
 const MOST_SOLVED: usize = 24;
@@ -28,80 +28,128 @@ const RULES: [Rule; 9] = [
     Rule::RmsNormKernelExcludesCheckpointing,
 ];
 
-/// The corrections of an instance with rows over layers, from those without such rows: each is
-/// solved with the rows, and where it does not do, without all of them as well. Where the rows alone
-/// are to blame: the smallest sets of them, and single other requirements.
+/// The corrections of an instance with rows over layers, from those without such rows. Each is solved
+/// with the rows; where it does not do, with the smallest sets of rows dropped besides, and with single
+/// other requirements. Of what is found only the smallest sets stay.
+///
+/// # Errors
+///
+/// When the solver fails, or the time is over.
 pub(super) fn with_layer_rows(
     instance: &Instance,
     rowless: Vec<Correction>,
+    deadline: Deadline,
 ) -> Result<Vec<Correction>, PlanError> {
-    let rows = layer_rows(instance);
-    if let Some(free) = rowless.iter().find(|it| it.dropped.is_empty()) {
-        return blame_rows(instance, &rows, &free.witness);
-    }
-    let all_rows: RequirementSet = rows.into_iter().collect();
+    let rows = Rows {
+        all: layer_rows(instance),
+        others: others(instance),
+        instance,
+        deadline,
+    };
     let mut found = Vec::new();
-    for correction in rowless.into_iter().take(MOST_SOLVED) {
-        let without_rows = Correction {
-            dropped: correction.dropped.union(all_rows),
-            ..correction
-        };
-        match solved(instance, correction.dropped, &correction.witness)? {
-            Some(solved) => add(&mut found, solved),
-            None => add(&mut found, without_rows),
-        }
+    for correction in rowless.iter().take(MOST_SOLVED) {
+        rows.extend(correction, &mut found)?;
     }
+    found.sort_by_key(|it: &Correction| (it.dropped.len(), it.dropped));
     Ok(found)
 }
 
-/// The smallest sets of rows, and single other requirements, without which there is a layout.
-fn blame_rows(
-    instance: &Instance,
-    rows: &[Requirement],
-    witness: &Candidate,
-) -> Result<Vec<Correction>, PlanError> {
-    let mut tried: Vec<RequirementSet> = row_sets(rows);
+/// The rows over layers and what else can be dropped.
+struct Rows<'a> {
+    all: Vec<Requirement>,
+    others: Vec<Requirement>,
+    instance: &'a Instance,
+    deadline: Deadline,
+}
+
+impl Rows<'_> {
+    /// Adds the smallest sets without which there is a layout and that have all of `base`.
+    fn extend(&self, base: &Correction, found: &mut Vec<Correction>) -> Result<(), PlanError> {
+        if self.take(base, base.dropped, found)? {
+            return Ok(());
+        }
+        let alone = |it: &Requirement| RequirementSet::EMPTY.with(*it);
+        let mut tried = row_sets(&self.all);
+        tried.extend(self.others.iter().map(alone));
+        tried.sort_by_key(|set| (set.len(), *set));
+        for further in tried {
+            self.take(base, base.dropped.union(further), found)?;
+        }
+        if self.all.len() > MOST_ROWS {
+            self.shrink_all(base, found)?;
+        }
+        Ok(())
+    }
+
+    /// Of more rows than those of which every set is tried, one smallest set: all but those that can
+    /// come back, one after the other.
+    fn shrink_all(&self, base: &Correction, found: &mut Vec<Correction>) -> Result<(), PlanError> {
+        let all = self.all.iter().copied().collect();
+        let mut dropped = base.dropped.union(all);
+        if is_known(found, dropped) || self.solved(dropped, base)?.is_none() {
+            return Ok(());
+        }
+        for row in self.all.iter().filter(|row| !base.dropped.contains(**row)) {
+            if self.solved(dropped.without(*row), base)?.is_some() {
+                dropped = dropped.without(*row);
+            }
+        }
+        self.take(base, dropped, found)?;
+        Ok(())
+    }
+
+    /// Adds a set if there is a layout without it; returns whether there is one.
+    fn take(
+        &self,
+        base: &Correction,
+        dropped: RequirementSet,
+        found: &mut Vec<Correction>,
+    ) -> Result<bool, PlanError> {
+        if is_known(found, dropped) {
+            return Ok(true);
+        }
+        let solved = self.solved(dropped, base)?;
+        let is_new = solved.is_some();
+        if let Some(correction) = solved {
+            add(found, correction);
+        }
+        Ok(is_new)
+    }
+
+    /// The correction, if the instance has a layout without these requirements.
+    fn solved(
+        &self,
+        dropped: RequirementSet,
+        base: &Correction,
+    ) -> Result<Option<Correction>, PlanError> {
+        let relaxed = without(self.instance, dropped, &base.witness);
+        let best = best_layout(&relaxed, self.deadline)?;
+        Ok(best.map(|best| Correction {
+            dropped,
+            witness: Candidate {
+                cell: best.layout.cell,
+                checkpointing: Checkpointing::None,
+            },
+        }))
+    }
+}
+
+/// What can be dropped besides rows.
+fn others(instance: &Instance) -> Vec<Requirement> {
     let listed = instance.space.listed().iter().map(Requirement::Listed);
     let forbidden = (0..instance.space.forbidden.len()).map(Requirement::Forbidden);
-    let others = listed
+    listed
         .chain(forbidden)
         .chain([Requirement::CheckpointRule])
-        .chain(RULES.map(Requirement::Rule));
-    tried.extend(others.map(|it| RequirementSet::EMPTY.with(it)));
-    tried.sort_by_key(|set| (set.len(), *set));
-    let mut found: Vec<Correction> = Vec::new();
-    for dropped in tried {
-        let known = found.iter().any(|it| it.dropped.is_part_of(dropped));
-        if !known && let Some(correction) = solved(instance, dropped, witness)? {
-            found.push(correction);
-        }
-    }
-    Ok(found)
+        .chain(RULES.map(Requirement::Rule))
+        .collect()
 }
 
-/// The correction, if the instance has a layout without these requirements.
-fn solved(
-    instance: &Instance,
-    dropped: RequirementSet,
-    witness: &Candidate,
-) -> Result<Option<Correction>, PlanError> {
-    let best = best_layout(&without(instance, dropped, witness))?;
-    Ok(best.map(|best| Correction {
-        dropped,
-        witness: Candidate {
-            cell: best.layout.cell,
-            checkpointing: Checkpointing::None,
-        },
-    }))
+fn is_known(found: &[Correction], dropped: RequirementSet) -> bool {
+    found.iter().any(|it| it.dropped.is_part_of(dropped))
 }
 
 fn add(found: &mut Vec<Correction>, correction: Correction) {
-    if found
-        .iter()
-        .any(|it| it.dropped.is_part_of(correction.dropped))
-    {
-        return;
-    }
     found.retain(|it| !correction.dropped.is_part_of(it.dropped));
     found.push(correction);
 }
@@ -117,7 +165,7 @@ fn layer_rows(instance: &Instance) -> Vec<Requirement> {
 fn row_sets(rows: &[Requirement]) -> Vec<RequirementSet> {
     let alone = rows.iter().map(|&row| RequirementSet::EMPTY.with(row));
     if rows.len() > MOST_ROWS {
-        return alone.chain([rows.iter().copied().collect()]).collect();
+        return alone.collect();
     }
     let chosen = |set: u32| {
         let members = rows.iter().enumerate();

@@ -6,6 +6,7 @@ use crate::layout::{Cell, Checkpointing};
 use crate::plan::Formulation;
 use crate::planner::candidates;
 use crate::planner::quantise::{CellUnits, UNLIMITED};
+use crate::planner::{Deadline, PlanError};
 use crate::rule::Rule;
 
 use super::broken;
@@ -38,6 +39,9 @@ pub(super) struct Walk<'a> {
     /// Memory of a stage, in KiB.
     capacity: i64,
     goal: Goal,
+    deadline: Deadline,
+    /// Whether the time was over before all was looked at.
+    is_late: bool,
 }
 
 /// What is looked for.
@@ -78,7 +82,11 @@ const LONGEST_PIPELINE: u32 = 4096;
 const OUT_OF_QUESTION: RequirementSet = RequirementSet::from_bits(u64::MAX);
 
 impl<'a> Walk<'a> {
-    pub(super) fn new(instance: &'a Instance, formulation: Formulation) -> Self {
+    pub(super) fn new(
+        instance: &'a Instance,
+        formulation: Formulation,
+        deadline: Deadline,
+    ) -> Self {
         let room = Room::new(instance, formulation);
         Self {
             instance,
@@ -89,47 +97,70 @@ impl<'a> Walk<'a> {
             capacity: room.capacity(),
             goal: Goal::Corrections(Vec::new()),
             room,
+            deadline,
+            is_late: false,
         }
     }
 
     /// The smallest corrections, those with fewest requirements first.
-    pub(super) fn corrections(mut self) -> Vec<Correction> {
+    ///
+    /// # Errors
+    ///
+    /// When the time is over.
+    pub(super) fn corrections(mut self) -> Result<Vec<Correction>, PlanError> {
         loop {
             self.cut_short = false;
-            self.visit(0, RequirementSet::EMPTY);
+            self.search()?;
             self.level += 1;
             if !self.cut_short || self.is_feasible() {
                 break;
             }
         }
-        match self.goal {
+        Ok(match self.goal {
             Goal::Corrections(mut found) => {
                 found.sort_by_key(|it| (it.dropped.len(), it.dropped));
                 found
             }
             Goal::LeastShortfall(_) => Vec::new(),
-        }
+        })
     }
 
     /// Whether some combination breaks nothing.
-    pub(super) fn finds_layout(mut self) -> bool {
+    ///
+    /// # Errors
+    ///
+    /// When the time is over.
+    pub(super) fn finds_layout(mut self) -> Result<bool, PlanError> {
+        self.search()?;
+        Ok(self.is_feasible())
+    }
+
+    /// Visits all combinations.
+    fn search(&mut self) -> Result<(), PlanError> {
         self.visit(0, RequirementSet::EMPTY);
-        self.is_feasible()
+        if self.is_late && !self.is_feasible() {
+            return Err(PlanError::TimeOver);
+        }
+        Ok(())
     }
 
     /// Of the combinations that keep everything but memory, the one that misses least.
-    pub(super) fn least_shortfall(mut self) -> Option<Shortfall> {
+    ///
+    /// # Errors
+    ///
+    /// When the time is over.
+    pub(super) fn least_shortfall(mut self) -> Result<Option<Shortfall>, PlanError> {
         let capacity = self.capacity;
         self.goal = Goal::LeastShortfall(None);
         self.capacity = UNLIMITED;
-        self.visit(0, RequirementSet::EMPTY);
-        match self.goal {
+        self.search()?;
+        Ok(match self.goal {
             Goal::LeastShortfall(Some(least)) => Some(Shortfall {
                 amount: self.capacity + 1 - capacity,
                 ..least
             }),
             _ => None,
-        }
+        })
     }
 
     fn is_feasible(&self) -> bool {
@@ -155,7 +186,10 @@ impl<'a> Walk<'a> {
     }
 
     fn visit(&mut self, depth: usize, broken: RequirementSet) {
-        if self.is_hopeless(broken) {
+        if depth == DEGREES {
+            self.is_late |= self.deadline.is_over();
+        }
+        if self.is_late || self.is_hopeless(broken) {
             return;
         }
         let Some(&axis) = ORDER.get(depth) else {

@@ -329,3 +329,32 @@ fn data_that_cannot_be_used_is_refused() {
          a cell has one recompute mode",
     );
 }
+
+#[test]
+fn a_row_without_a_solution_in_integers_excludes_a_cell() {
+    let check = |[first, last]: [i64; 2], recomputed, sense, right, expected| {
+        let ends = [
+            (StageIndex::FromFirst(0), first),
+            (StageIndex::FromLast(0), last),
+        ];
+        let mut of_all_layers = cell(&[5, 0, 5]);
+        of_all_layers.recompute = RecomputeRule::AllLayers { mode: 0 };
+        let mut data = data(8, vec![of_all_layers]);
+        data.side_rows = vec![SideRow {
+            recomputed,
+            ..row("row", &ends, sense, right)
+        }];
+        let excluded = matches!(bound_cells(&data).unwrap()[0], CellBound::Excluded { .. });
+        assert_eq!(excluded, expected, "{:?}", data.side_rows);
+    };
+    check([2, 2], 0, Sense::Equal, 7, true);
+    check([2, 2], 0, Sense::Equal, 6, false);
+    check([2, 2], 1, Sense::Equal, 7, false);
+    check([0, 0], 2, Sense::Equal, 3, true);
+    check([1000, -1000], 0, Sense::Equal, 999, true);
+    // The middle stage has one of the eight layers.
+    check([1, 1], 0, Sense::AtLeast, 8, true);
+    check([1, 1], 0, Sense::AtLeast, 7, false);
+    check([1, 1], 0, Sense::AtMost, 1, true);
+    check([1, 1], 0, Sense::AtMost, 2, false);
+}
