@@ -1,18 +1,20 @@
 //! `parlayout diff`.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use parlayout::explain::comparison::{Setting, Side, compare};
 use parlayout::instance::{self, Instance};
 use parlayout::layout_argument;
-use parlayout::plan::Evaluated;
+use parlayout::plan::{Evaluated, Outcome};
 use parlayout::planner::{self, PlanOptions};
 use parlayout::report::{Colour, comparison, json};
 
 use super::instance_arguments::JobArguments;
-use super::{Format, SOLVED, print, style};
+use super::solve::seconds;
+use super::{Format, SOLVED, complain, print, style};
 
 #[derive(Debug, Args)]
 #[command(override_usage = "\
@@ -30,6 +32,10 @@ pub(crate) struct DiffArguments {
     layout: Vec<String>,
     #[command(flatten)]
     job: JobArguments,
+    /// Longest time to search for the best layout of each instance, in seconds (60 unless named); then
+    /// the best known is compared, and a note says so.
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
+    time_limit: Duration,
     /// Format of the answer.
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     format: Format,
@@ -76,6 +82,7 @@ fn side(path: &Path, arguments: &DiffArguments) -> Result<Side> {
     let instance = read(path, arguments)?;
     let options = PlanOptions {
         alternatives: 0,
+        time_limit: Some(arguments.time_limit),
         ..PlanOptions::default()
     };
     let outcome = planner::plan(&instance, &options)?;
@@ -86,6 +93,12 @@ fn side(path: &Path, arguments: &DiffArguments) -> Result<Side> {
             outcome.status()
         );
     };
+    if let Outcome::Feasible(_) = outcome {
+        complain(&format!(
+            "note: the time limit ended the search for `{}`: its layout is the best known",
+            instance.name
+        ));
+    }
     Ok(with_setting(&instance, plan.choice.clone()))
 }
 

@@ -1,15 +1,19 @@
 //! `parlayout explain`.
 
+use std::time::Duration;
+
 use anyhow::Result;
 use clap::Args;
 use parlayout::explain::why_not::{self, Verdict};
-use parlayout::explain::{self, Explanation};
+use parlayout::explain::{self, Explanation, TimeLimits};
 use parlayout::instance::Instance;
 use parlayout::layout_argument;
+use parlayout::planner::{Deadline, PlanError};
 use parlayout::report::{Colour, explanation, json};
 
 use super::instance_arguments::InstanceArguments;
-use super::{Format, INFEASIBLE, SOLVED, print, style};
+use super::solve::seconds;
+use super::{Format, INFEASIBLE, SOLVED, STOPPED, complain, print, style};
 
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArguments {
@@ -19,18 +23,50 @@ pub(crate) struct ExplainArguments {
     /// time or memory goes compared with the best layout, or why no layout has them.
     #[arg(long, value_name = "KEY=VALUE,…")]
     why_not: Option<String>,
+    /// Longest time for the whole answer, in seconds: unless named, 60, and of these 10 for repairs or
+    /// for dropping limits. Repairs that were not found in time are left out, and the answer says so.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    time_limit: Option<Duration>,
     /// Format of the answer.
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     format: Format,
 }
 
+/// Longest time unless one is named.
+const WHOLE: Duration = Duration::from_secs(60);
+/// Longest time for repairs, or for dropping limits, unless one is named.
+const VARIATIONS: Duration = Duration::from_secs(10);
+
 pub(crate) fn run(arguments: &ExplainArguments, colour: Colour) -> Result<u8> {
+    let limits = match arguments.time_limit {
+        Some(limit) => TimeLimits {
+            whole: Deadline::after(Some(limit)),
+            variations: None,
+        },
+        None => TimeLimits {
+            whole: Deadline::after(Some(WHOLE)),
+            variations: Some(VARIATIONS),
+        },
+    };
+    match answer(arguments, colour, &limits) {
+        Err(error) if matches!(error.downcast_ref(), Some(PlanError::TimeOver)) => {
+            complain(
+                "unknown: the time limit ended the search before the best layout, or why there is \
+                 none, was known\nhint: a longer `--time-limit`, or fewer values in `[search]`",
+            );
+            Ok(STOPPED)
+        }
+        other => other,
+    }
+}
+
+fn answer(arguments: &ExplainArguments, colour: Colour, limits: &TimeLimits) -> Result<u8> {
     let instance = arguments.instance.load()?;
     let reread = |further: &[String]| arguments.instance.load_with(further).ok();
     let style = style(colour, arguments.instance.typed());
     if let Some(asked) = &arguments.why_not {
         let asked = layout_argument::parse_assignment(asked).map_err(anyhow::Error::msg)?;
-        let answer = why_not::why_not(&instance, &asked, &reread)?;
+        let answer = why_not::why_not_within(&instance, &asked, &reread, limits)?;
         let text = match arguments.format {
             Format::Table => explanation::why_not(&instance, &answer, &style),
             Format::Json => json::why_not(&instance, &answer),
@@ -41,7 +77,7 @@ pub(crate) fn run(arguments: &ExplainArguments, colour: Colour) -> Result<u8> {
             Verdict::Impossible(_) | Verdict::NothingPossible(_) => INFEASIBLE,
         });
     }
-    let explained = explain::explain(&instance, &reread)?;
+    let explained = explain::explain_within(&instance, &reread, limits)?;
     print(&text(arguments, &instance, &explained, &style))?;
     Ok(match explained {
         Explanation::Feasible(_) => SOLVED,

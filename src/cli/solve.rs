@@ -58,8 +58,8 @@ pub(crate) struct SearchArguments {
     /// Give every combination to the solver, also those that a bound excludes.
     #[arg(long)]
     no_prune: bool,
-    /// Longest time for listing, bounding and solving, in seconds; then the best known plan and its
-    /// gap are printed.
+    /// Longest time for listing, solving and the reasons where there is no layout, of each search, in
+    /// seconds; then the best known plan and its gap are printed.
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     time_limit: Option<Duration>,
 }
@@ -84,7 +84,7 @@ fn axes(text: &str) -> Result<AxisSet, String> {
     Ok(chosen)
 }
 
-fn seconds(text: &str) -> Result<Duration, String> {
+pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     let number: f64 = text
         .parse()
         .map_err(|_| format!("`{text}` is not a number of seconds"))?;

@@ -98,7 +98,10 @@ fn add_repairs(
         let known = found
             .iter()
             .any(|repair| repair.assignments().eq(assignments.clone()));
-        let Some(changed) = reread(&assignments).filter(|_| !known) else {
+        if changes.is_empty() || known {
+            continue;
+        }
+        let Some(changed) = reread(&assignments) else {
             continue;
         };
         if let Some(plan) = best_plan(&changed, deadline)? {
@@ -190,8 +193,11 @@ fn changes(
         for way in [Way::Moved, Way::Dropped] {
             let (changed, rows) =
                 changed_rows(instance, &rows, way, (&varied, &best.layout), deadline)?;
-            let rows = Change::Rows { changed, rows };
-            found.push([&[rows], others.as_slice()].concat());
+            let mut all = others.clone();
+            if !changed.is_empty() {
+                all.insert(0, Change::Rows { changed, rows });
+            }
+            found.push(all);
         }
     }
     if let (Some(axis), None) = (only_degree(switched), quantity) {

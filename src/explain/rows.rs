@@ -55,13 +55,18 @@ pub(super) fn changed_rows(
             rows.push(row.clone());
             continue;
         }
+        // What the best layout without the rows keeps anyway need not be moved.
+        let enough = row.left(best, batch);
+        if way == Way::Moved && row.holds(enough) {
+            rows.push(row.clone());
+            continue;
+        }
         let mut change = RowChange {
             name: row.name.clone(),
             right: None,
         };
         if way == Way::Moved {
             // One row alone is moved no further than it must.
-            let enough = row.left(best, batch);
             let to = match positions.len() {
                 1 => least_move(varied, row, enough, deadline)?,
                 _ => enough,
@@ -135,6 +140,9 @@ pub(super) fn inline_table(row: &Constraint) -> String {
     )
 }
 
+/// Most rows that are named.
+const MOST_NAMED: usize = 4;
+
 /// The changes in words, with their amounts.
 pub(crate) fn words(changes: &[RowChange]) -> String {
     let word = |change: &RowChange| match &change.right {
@@ -149,5 +157,10 @@ pub(crate) fn words(changes: &[RowChange]) -> String {
             comparison.words()
         ),
     };
-    changes.iter().map(word).collect::<Vec<_>>().join(", ")
+    let mut all: Vec<String> = changes.iter().take(MOST_NAMED).map(word).collect();
+    match changes.len().saturating_sub(MOST_NAMED) {
+        0 => {}
+        further => all.push(format!("and {further} further rows likewise")),
+    }
+    all.join(", ")
 }

@@ -43,6 +43,54 @@ fn over_layers(instance: &Instance) -> impl Iterator<Item = &Constraint> {
     rows.filter(|row| !row.is_of_cell())
 }
 
+/// Whether a row holds in no layout at all of `layers` layers, whatever else is dropped: by the least and
+/// the most that its left side can be where it is about layers alone, or because an equation has no
+/// solution in integers, since what divides every coefficient does not divide the right side.
+#[must_use]
+pub fn never_holds(row: &Constraint, layers: u32) -> bool {
+    let coefficients = row.terms.iter().map(|term| term.coefficient);
+    let divisor = coefficients.fold(0, greatest_common_divisor);
+    if row.comparison == Comparison::Equals && divisor != 0 && row.right % divisor != 0 {
+        return true;
+    }
+    let Some([negated_least, most]) = most(row, -1, layers)
+        .zip(most(row, 1, layers))
+        .map(<[i64; 2]>::from)
+    else {
+        return false;
+    };
+    let (too_small, too_large) = (most < row.right, -negated_least > row.right);
+    match row.comparison {
+        Comparison::AtMost => too_large,
+        Comparison::AtLeast => too_small,
+        Comparison::Equals => too_small || too_large,
+    }
+}
+
+/// No less than the most that `sign` times the left side can be; `None` where a term is not of layers.
+fn most(row: &Constraint, sign: i64, layers: u32) -> Option<i64> {
+    // One stage has at most all layers, and the last may also be counted by its index.
+    let (mut of_one, mut of_last, mut recomputed) = (0_i64, 0, 0);
+    for term in &row.terms {
+        let gain = (sign * term.coefficient).max(0);
+        match term.decision {
+            Decision::Layers(_) => of_one = of_one.max(gain),
+            Decision::LayersLast => of_last += gain,
+            Decision::CheckpointedLayers => recomputed += gain,
+            Decision::Degree(_) | Decision::Is(..) | Decision::MicroBatches => return None,
+        }
+    }
+    Some((of_one + of_last + recomputed) * i64::from(layers))
+}
+
+/// Of two numbers, by Euclid; that of zero and a number is the number.
+const fn greatest_common_divisor(mut one: i64, mut other: i64) -> i64 {
+    while other != 0 {
+        (one, other) = (other, one % other);
+    }
+    one.abs()
+}
+
 /// What the discrete choices contribute to the left side.
 fn cell_part(row: &Constraint, cell: &Cell, batch: u64) -> i64 {
     let without_layers = Layout {
@@ -114,4 +162,45 @@ pub(super) fn side_rows(instance: &Instance, cells: &[Cell]) -> Vec<SideRow> {
         }
     });
     rows.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::constraint::Term;
+
+    #[test]
+    fn some_rows_hold_in_no_layout() {
+        let check = |terms: &[(i64, Decision)], comparison, right, expected| {
+            let terms = terms.iter().map(|&(coefficient, decision)| Term {
+                coefficient,
+                decision,
+            });
+            let row = Constraint {
+                name: "row".to_owned(),
+                terms: terms.collect(),
+                comparison,
+                right,
+            };
+            assert_eq!(never_holds(&row, 32), expected, "{row:?}");
+        };
+        let (first, last) = (Decision::Layers(0), Decision::LayersLast);
+        check(&[(2, first), (2, last)], Comparison::Equals, 7, true);
+        check(&[(2, first), (2, last)], Comparison::Equals, 6, false);
+        let recomputed = Decision::CheckpointedLayers;
+        check(&[(2, recomputed)], Comparison::Equals, 3, true);
+        check(&[(1, recomputed)], Comparison::AtLeast, 33, true);
+        check(&[(1, recomputed)], Comparison::AtMost, -1, true);
+        // A single stage is the first and the last.
+        check(&[(1, first), (1, last)], Comparison::AtLeast, 64, false);
+        check(&[(1, first), (1, last)], Comparison::AtLeast, 65, true);
+        check(&[(1, first)], Comparison::Equals, 100, true);
+        let micro_batches = Decision::MicroBatches;
+        check(
+            &[(1, first), (1, micro_batches)],
+            Comparison::AtLeast,
+            99,
+            false,
+        );
+    }
 }

@@ -15,6 +15,8 @@ mod rows;
 mod universe;
 mod walk;
 
+use std::time::Duration;
+
 use formulations::hitting_set;
 use formulations::solve::SolverOptions;
 use formulations::staged::StagedError;
@@ -175,6 +177,9 @@ fn clashes(corrections: &[Correction]) -> Result<Vec<RequirementSet>, PlanError>
     Ok(clashes)
 }
 
+/// Longest time for the reasons beside the answer of a program; `explain` takes more.
+const LONGEST_EXPLANATION: Duration = Duration::from_secs(30);
+
 /// The smallest set of requirements that clash, and the layout nearest to being possible; neither
 /// where the time is over before they are known.
 ///
@@ -186,6 +191,7 @@ pub(super) fn explain(
     proof: Proof,
     deadline: Deadline,
 ) -> Result<Infeasibility, PlanError> {
+    let deadline = deadline.earlier(Deadline::after(Some(LONGEST_EXPLANATION)));
     match explained(instance, &proof, deadline) {
         Err(PlanError::TimeOver) => Ok(Infeasibility {
             clashing_rules: Vec::new(),

@@ -138,7 +138,13 @@ fn clashes(reasons: &Reasons) -> String {
     lines.join("\n")
 }
 
+/// What finds more.
+const LONGER: &str = "A longer `--time-limit` finds more.";
+
 fn repairs(reasons: &Reasons, style: &Style) -> String {
+    if reasons.repairs.is_empty() && reasons.repairs_cut {
+        return format!("No repair was found in time. {LONGER}");
+    }
     if reasons.repairs.is_empty() {
         return "No change of up to three of these gives the instance a layout.".to_owned();
     }
@@ -151,8 +157,17 @@ fn repairs(reasons: &Reasons, style: &Style) -> String {
     for (position, repair) in reasons.repairs.iter().enumerate() {
         lines.extend(repair_lines(position + 1, repair, style));
     }
+    if reasons.repairs_cut {
+        lines.push(wrap(
+            &format!("Others were not looked for in time. {LONGER}"),
+            2,
+        ));
+    }
     lines.join("\n")
 }
+
+/// Longest command that is printed, in characters.
+const LONGEST_COMMAND: usize = 2000;
 
 fn repair_lines(number: usize, repair: &Repair, style: &Style) -> [String; 3] {
     let words: Vec<String> = repair.changes.iter().map(words).collect();
@@ -160,9 +175,13 @@ fn repair_lines(number: usize, repair: &Repair, style: &Style) -> [String; 3] {
         .assignments()
         .map(|assignment| format!("--set {}", shell_word(&assignment)));
     let command = assignments.collect::<Vec<_>>().join(" ");
+    let command = match command.len() {
+        ..=LONGEST_COMMAND => style.paint(Meaning::Command, &command),
+        length => format!("`--format json` has its `--set` of {length} characters"),
+    };
     [
         wrap(&format!("{number}. {}", words.join(", ")), 3),
-        format!("   {}", style.paint(Meaning::Command, &command)),
+        format!("   {command}"),
         wrap(&format!("   {}", result(&repair.evaluated)), 3),
     ]
 }
@@ -255,7 +274,9 @@ fn binding_blocks(instance: &Instance, binding: &Binding, style: &Style) -> Vec<
     let (binding_effects, others): (Vec<&Effect>, Vec<&Effect>) =
         binding.effects.iter().partition(|effect| effect.binds());
     let mut limits = Vec::new();
-    if binding_effects.is_empty() {
+    if binding_effects.is_empty() && binding.untried > 0 {
+        limits.push("Of the limits that were dropped none binds.".to_owned());
+    } else if binding_effects.is_empty() {
         limits.push("No limit binds: without any one of them the layout is the same.".to_owned());
     } else {
         let heading = "What limits it: MFU points gained by dropping each limit alone:";
@@ -269,6 +290,13 @@ fn binding_blocks(instance: &Instance, binding: &Binding, style: &Style) -> Vec<
     if !others.is_empty() {
         let names: Vec<String> = others.iter().map(|effect| effect.name.clone()).collect();
         let text = format!("Dropping one of these gains nothing: {}.", names.join(", "));
+        limits.push(wrap(&text, 2));
+    }
+    if binding.untried > 0 {
+        let text = format!(
+            "{} limits were not dropped in time. {LONGER}",
+            binding.untried
+        );
         limits.push(wrap(&text, 2));
     }
     vec![

@@ -30,6 +30,9 @@ pub(crate) fn blocks(
             2,
         ));
     }
+    if infeasibility.clashing_rules.is_empty() && infeasibility.nearest.is_none() {
+        head.push("Rules that clash: not found in time".to_owned());
+    }
     let mut blocks = vec![head.join("\n")];
     if let Some(nearest) = &infeasibility.nearest {
         blocks.extend(nearest_blocks(nearest, style));

@@ -264,6 +264,11 @@ fn proof_note(proof: &Proof, has_plan: bool) -> String {
             proof.applied_before.len()
         )
     };
+    if proof.cells == 0 && proof.extent == Extent::Whole {
+        let rules = proof.applied_before.len();
+        let text = format!("Proof: no combination keeps the {rules} rules on discrete choices.");
+        return wrap(&text, 2);
+    }
     wrap(
         &format!(
             "Proof: {bound}{cut}of {} combinations, {} break a rule, {} are excluded by a bound, {} \

@@ -3,7 +3,7 @@
 use crate::axis::Candidate;
 use crate::instance::Instance;
 use crate::layout::Checkpointing;
-use crate::planner::{Deadline, PlanError};
+use crate::planner::{Deadline, PlanError, constraints};
 use crate::rule::Rule;
 
 use super::requirement::{Requirement, RequirementSet};
@@ -116,21 +116,33 @@ impl Rows<'_> {
         Ok(is_new)
     }
 
-    /// The correction, if the instance has a layout without these requirements.
+    /// The correction, if the instance has a layout without these requirements. Without `gpu_count`, also
+    /// with some multiples of the GPUs of the combination: a row may need a longer pipeline.
     fn solved(
         &self,
         dropped: RequirementSet,
         base: &Correction,
     ) -> Result<Option<Correction>, PlanError> {
-        let relaxed = without(self.instance, dropped, &base.witness);
-        let best = best_layout(&relaxed, self.deadline)?;
-        Ok(best.map(|best| Correction {
-            dropped,
-            witness: Candidate {
-                cell: best.layout.cell,
-                checkpointing: Checkpointing::None,
-            },
-        }))
+        let gpus = dropped.contains(Requirement::Rule(Rule::GpuCount));
+        for times in [1, 2, 4].into_iter().take(if gpus { 3 } else { 1 }) {
+            let mut witness = base.witness;
+            let degree = &mut witness.cell.data_parallel;
+            *degree = degree.saturating_mul(times);
+            let relaxed = without(self.instance, dropped, &witness);
+            let layers = relaxed.job.transformer.layers;
+            let mut rows = relaxed.space.constraints.iter();
+            if rows.any(|row| constraints::never_holds(row, layers)) {
+                return Ok(None);
+            }
+            if let Some(best) = best_layout(&relaxed, self.deadline)? {
+                let witness = Candidate {
+                    cell: best.layout.cell,
+                    checkpointing: Checkpointing::None,
+                };
+                return Ok(Some(Correction { dropped, witness }));
+            }
+        }
+        Ok(None)
     }
 }
 

@@ -27,7 +27,7 @@ global_batch = 64
 
 fn check(sets: &[&str], expected: &[&[&str]]) {
     let analysis =
-        analyse(&instance(sets), Formulation::Staged).expect("the solver gives an answer");
+        analyse(&instance(sets), Formulation::Staged, Deadline::NEVER).expect("the solver gives an answer");
     let names =
         |clash: &RequirementSet| -> Vec<String> { clash.iter().map(|it| it.to_string()).collect() };
     let found: Vec<Vec<String>> = analysis.clashes.iter().map(names).collect();
@@ -37,7 +37,7 @@ fn check(sets: &[&str], expected: &[&[&str]]) {
 #[test]
 fn a_feasible_instance_has_no_clash() {
     check(&[], &[]);
-    assert!(may_have_layout(&instance(&[])));
+    assert!(may_have_layout(&instance(&[]), Deadline::NEVER).expect("no limit"));
 }
 
 #[test]

@@ -104,6 +104,8 @@ struct ExplanationDocument {
     nearest: Option<NearestDocument>,
     /// Changes that give the instance a layout, the cheapest first, each solved.
     repairs: Vec<RepairDocument>,
+    /// Whether the time was over before every repair was looked for, or every limit dropped.
+    is_cut: bool,
 }
 
 /// A choice that was asked for.
@@ -180,6 +182,7 @@ impl ExplanationDocument {
             clashes: Vec::new(),
             nearest: None,
             repairs: Vec::new(),
+            is_cut: false,
         }
     }
 
@@ -193,6 +196,7 @@ impl ExplanationDocument {
             mfu_gain: rounded(effect.gain.value()),
             without: EvaluatedDocument::new(&effect.without, batch),
         };
+        self.is_cut = binding.untried > 0;
         self.effects = binding.effects.iter().map(effect).collect();
     }
 
@@ -201,6 +205,7 @@ impl ExplanationDocument {
         self.clashes = reasons.clashes.iter().map(clash).collect();
         let nearest = reasons.nearest.as_ref();
         self.nearest = nearest.map(|nearest| nearest_document(nearest, batch));
+        self.is_cut = reasons.repairs_cut;
         self.repairs = reasons.repairs.iter().map(|it| repair(it, batch)).collect();
     }
 }
