@@ -24,12 +24,9 @@ pub(super) fn variations(
 ) -> Result<Variations, PlanError> {
     match quantity {
         Quantity::Gpus => gpus(instance, witness, deadline),
-        Quantity::Memory => {
-            let mut all = more_memory(instance, deadline)?;
-            all.extend(shorter_sequence(instance, deadline)?);
-            all.extend(smaller_optimizer(instance, deadline)?);
-            Ok(all)
-        }
+        Quantity::Memory => more_memory(instance, deadline),
+        Quantity::Shorter => shorter_sequence(instance, deadline),
+        Quantity::Optimizer => smaller_optimizer(instance, deadline),
         Quantity::GlobalBatch => global_batch(instance, witness, deadline),
         Quantity::SequenceLength => sequence_length(instance, deadline),
         Quantity::NodeSize => node_size(instance, witness, deadline),

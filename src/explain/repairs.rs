@@ -67,14 +67,21 @@ pub(super) fn repairs(
             && !kept.iter().any(touches)
             && split(correction.dropped).is_some()
     });
+    let tasks = possible.take(MOST_CORRECTIONS).flat_map(|correction| {
+        let quantity = split(correction.dropped).and_then(|it| it.1);
+        let ways = quantity.map_or_else(
+            || vec![None],
+            |it| it.ways().into_iter().map(Some).collect(),
+        );
+        ways.into_iter().map(move |way| (correction, way))
+    });
     let mut is_cut = false;
-    for correction in possible.take(MOST_CORRECTIONS) {
-        match add_repairs(instance, correction, &mut found, (reread, deadline)) {
+    for task in tasks {
+        // None takes more than half of what is left, so that the others have a chance.
+        let share = deadline.earlier(Deadline::after(deadline.left().map(|left| left / 2)));
+        match add_repairs(instance, task, &mut found, (reread, share)) {
             Ok(()) => {}
-            Err(PlanError::TimeOver) => {
-                is_cut = true;
-                break;
-            }
+            Err(PlanError::TimeOver) => is_cut = true,
             Err(error) => return Err(error),
         }
     }
@@ -89,11 +96,11 @@ pub(super) fn repairs(
 /// Adds the ways to do without the requirements of a correction that have a layout.
 fn add_repairs(
     instance: &Instance,
-    correction: &Correction,
+    task: (&Correction, Option<Quantity>),
     found: &mut Vec<Repair>,
     (reread, deadline): (&Reread, Deadline),
 ) -> Result<(), PlanError> {
-    for changes in changes(instance, correction, deadline)? {
+    for changes in changes(instance, task, deadline)? {
         let assignments: Vec<String> = changes.iter().map(Change::assignment).collect();
         let known = found
             .iter()
@@ -120,6 +127,19 @@ pub(super) enum Quantity {
     GlobalBatch,
     SequenceLength,
     NodeSize,
+    /// What of the job takes memory, for want of more of it.
+    Shorter,
+    Optimizer,
+}
+
+impl Quantity {
+    /// What can be changed where this decides.
+    fn ways(self) -> Vec<Self> {
+        match self {
+            Self::Memory => vec![Self::Memory, Self::Optimizer, Self::Shorter],
+            other => vec![other],
+        }
+    }
 }
 
 /// What of a correction can be switched, and the one quantity that has to change besides. `None`
@@ -156,13 +176,14 @@ fn split(dropped: RequirementSet) -> Option<(RequirementSet, Option<Quantity>)> 
     Some((switched, quantity))
 }
 
-/// The ways to do without the requirements of a correction, each a list of changes.
+/// The ways to do without the requirements of a correction with one quantity changed, each a list of
+/// changes.
 fn changes(
     instance: &Instance,
-    correction: &Correction,
+    (correction, quantity): (&Correction, Option<Quantity>),
     deadline: Deadline,
 ) -> Result<Vec<Vec<Change>>, PlanError> {
-    let Some((switched, quantity)) = split(correction.dropped) else {
+    let Some((switched, _)) = split(correction.dropped) else {
         return Ok(Vec::new());
     };
     let base = switch(instance, switched, correction);

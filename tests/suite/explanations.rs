@@ -12,6 +12,7 @@ use parlayout::explain::{Explanation, explain};
 use parlayout::instance::{self, Instance, Overrides};
 use parlayout::layout_argument;
 use parlayout::plan::Formulation;
+use parlayout::planner::Deadline;
 use parlayout::planner::infeasibility::{
     Analysis, Requirement, RequirementSet, analyse, may_have_layout, without,
 };
@@ -127,7 +128,8 @@ fn check_analysis(instance: &Instance, analysis: &Analysis) {
         for requirement in dropped.iter().filter(|_| !resized) {
             let fewer = dropped.without(requirement);
             assert!(
-                !may_have_layout(&without(instance, fewer, witness)),
+                !may_have_layout(&without(instance, fewer, witness), Deadline::NEVER)
+                    .expect("no limit"),
                 "{}: {requirement} of {names:?} need not be dropped",
                 instance.name
             );
@@ -156,7 +158,7 @@ fn check_analysis(instance: &Instance, analysis: &Analysis) {
 fn check_reasons(case: &Case) -> Reasons {
     let instance = case.instance();
     assert!(!is_solved(&instance), "{}", case.name);
-    let analysis = analyse(&instance, Formulation::Staged).expect("an answer");
+    let analysis = analyse(&instance, Formulation::Staged, Deadline::NEVER).expect("an answer");
     check_analysis(&instance, &analysis);
     let reasons = case.reasons();
     for reason in reasons.clashes.iter().flat_map(|clash| &clash.each_enough) {
@@ -191,7 +193,7 @@ fn shipped_infeasible_instances_are_explained() {
     let mut found = Vec::new();
     for path in instance_files() {
         let instance = instance::read(&path, &Overrides::none()).expect("shipped files are valid");
-        if !may_have_layout(&instance) {
+        if !may_have_layout(&instance, Deadline::NEVER).expect("no limit") {
             found.push(instance.name);
         }
     }

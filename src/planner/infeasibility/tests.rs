@@ -26,8 +26,8 @@ global_batch = 64
 }
 
 fn check(sets: &[&str], expected: &[&[&str]]) {
-    let analysis =
-        analyse(&instance(sets), Formulation::Staged, Deadline::NEVER).expect("the solver gives an answer");
+    let analysis = analyse(&instance(sets), Formulation::Staged, Deadline::NEVER)
+        .expect("the solver gives an answer");
     let names =
         |clash: &RequirementSet| -> Vec<String> { clash.iter().map(|it| it.to_string()).collect() };
     let found: Vec<Vec<String>> = analysis.clashes.iter().map(names).collect();
