@@ -33,7 +33,7 @@ pub(crate) struct ExplainArguments {
 }
 
 /// Longest time unless one is named.
-const WHOLE: Duration = Duration::from_secs(60);
+const WHOLE: Duration = Duration::from_mins(1);
 /// Longest time for repairs, or for dropping limits, unless one is named.
 const VARIATIONS: Duration = Duration::from_secs(10);
 

@@ -71,7 +71,7 @@ pub fn analyse(
 ) -> Result<Analysis, PlanError> {
     let corrections = Walk::new(instance, formulation, deadline).corrections()?;
     let corrections = if constraints::concern_layers(instance) {
-        rows::with_layer_rows(instance, corrections, deadline)?
+        rows::with_layer_rows(instance, &corrections, deadline)?
     } else {
         corrections
     };

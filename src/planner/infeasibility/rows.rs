@@ -37,7 +37,7 @@ const RULES: [Rule; 9] = [
 /// When the solver fails, or the time is over.
 pub(super) fn with_layer_rows(
     instance: &Instance,
-    rowless: Vec<Correction>,
+    rowless: &[Correction],
     deadline: Deadline,
 ) -> Result<Vec<Correction>, PlanError> {
     let rows = Rows {
