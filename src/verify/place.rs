@@ -45,7 +45,7 @@ fn find(text: &str, mut is_found: impl FnMut(usize, &str) -> bool) -> Option<Str
             },
             b'"' => {
                 if let Some(Level::Object(key, key_next @ true)) = levels.last_mut() {
-                    (*key, *key_next) = (Some(token.trim_matches('"')), false);
+                    (*key, *key_next) = (token.get(1..token.len() - 1), false);
                 }
             }
             _ => {}
