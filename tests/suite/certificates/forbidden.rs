@@ -25,6 +25,7 @@ tensor_parallel = [1, 2, 4]
 virtual_stages = [1, 2]
 micro_batch = [1, 2]
 sharding = ["zero-1"]
+rmsnorm_kernel = ["unfused"]
 {search}"#
     );
     let folder = std::path::Path::new("");
@@ -100,13 +101,13 @@ name = "few"
 terms = { pipeline_parallel = 1, tensor_parallel = 2 }
 at_least = 6
 "#;
-    let covered_by_entry = r#"
+    let covered_by_entry = r"
 [[search.forbid]]
 tensor_parallel = 1
 [[search.forbid]]
 tensor_parallel = 1
 micro_batch = 2
-"#;
+";
     for formulation in FORMULATIONS {
         let mut by_row = document(covered_by_row, formulation);
         assert_eq!(stated(&by_row), Vec::<Value>::new());
