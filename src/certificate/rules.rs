@@ -184,35 +184,37 @@ pub(super) fn effective(instance: &Instance) -> Vec<Assignment> {
         return forbidden;
     }
     let all = not_broken(instance);
-    while let Some(simpler) = simpler(instance, &all, &forbidden) {
+    while let Some(simpler) = simpler(&all, &forbidden) {
         forbidden = sorted(&simpler);
     }
     forbidden
 }
 
 /// The forbidden values, which are in order, after one change, if they have to be stated otherwise.
-fn simpler(
-    instance: &Instance,
-    all: &[Candidate],
-    forbidden: &[Assignment],
-) -> Option<Vec<Assignment>> {
-    let own = effects(instance, all.to_vec(), forbidden);
-    for (index, effect) in own.iter().enumerate() {
+/// `all` are the combinations that no rule or row excludes.
+fn simpler(all: &[Candidate], forbidden: &[Assignment]) -> Option<Vec<Assignment>> {
+    let mut left = all.to_vec();
+    for (index, assignment) in forbidden.iter().enumerate() {
+        let excluded = |assignment: &Assignment| {
+            let matching = left.iter().filter(|left| assignment.matches(left));
+            matching.count()
+        };
+        let own = excluded(assignment);
         let mut simpler = forbidden.to_vec();
-        if effect.count == 0 {
+        if own == 0 {
             simpler.remove(index);
             return Some(simpler);
         }
         // At least one value is stated.
-        let values = Some(forbidden[index].0.len()).filter(|&values| values > 1);
+        let values = Some(assignment.0.len()).filter(|&values| values > 1);
         for value in 0..values.unwrap_or(0) {
             simpler[index].0.remove(value);
-            let effects = effects(instance, all.to_vec(), &simpler[..=index]);
-            if effects[index].count == effect.count {
+            if excluded(&simpler[index]) == own {
                 return Some(simpler);
             }
-            simpler[index] = forbidden[index].clone();
+            simpler[index] = assignment.clone();
         }
+        left.retain(|left| !assignment.matches(left));
     }
     None
 }
