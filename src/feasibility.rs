@@ -107,14 +107,16 @@ fn check_choices(instance: &Instance, cell: &Cell) -> Vec<Violation> {
     let at_once = u64::from(cell.data_parallel) * u64::from(cell.micro_batch);
     let batch = job.workload.global_batch;
     if !batch.is_multiple_of(at_once) {
+        let above = (batch / at_once + 1) * at_once;
+        let nearest = match batch / at_once {
+            0 => format!("nearest is {above}"),
+            steps => format!("nearest are {} and {above}", steps * at_once),
+        };
         report(
             Rule::GlobalBatchDivisible,
             format!(
-                "the global batch of {batch} is not a multiple of {} replicas x micro-batch {} = {at_once}; nearest are {} and {}",
-                cell.data_parallel,
-                cell.micro_batch,
-                (batch / at_once).max(1) * at_once,
-                (batch / at_once + 1) * at_once
+                "the global batch of {batch} is not a multiple of {} replicas x micro-batch {} = {at_once}; {nearest}",
+                cell.data_parallel, cell.micro_batch,
             ),
         );
     }

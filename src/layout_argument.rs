@@ -37,7 +37,7 @@ pub fn parse(text: &str, instance: &Instance) -> Result<Layout, String> {
         } else if let Some(position) = STAGE_KEYS.iter().position(|&known| known == key) {
             counts[position] = Some(stage_counts(key, value)?);
         } else {
-            return Err(unknown_key(key));
+            return Err(unknown_key(key, &STAGE_KEYS));
         }
     }
     let candidate = complete(&assignment, instance);
@@ -52,10 +52,20 @@ pub fn parse(text: &str, instance: &Instance) -> Result<Layout, String> {
 ///
 /// # Errors
 ///
-/// A message for the user: an unknown key, or a value that is not one.
+/// A message for the user: nothing is named, an unknown key, or a value that is not one.
 pub fn parse_assignment(text: &str) -> Result<Assignment, String> {
-    let pairs = split(text)?.into_iter().map(|(key, value)| {
-        let axis = Axis::parse(key).ok_or_else(|| unknown_key(key))?;
+    let pairs = split(text)?;
+    if pairs.is_empty() {
+        return Err("no axis is named, such as `tensor_parallel=8`".to_owned());
+    }
+    let pairs = pairs.into_iter().map(|(key, value)| {
+        let axis = Axis::parse(key).ok_or_else(|| {
+            if STAGE_KEYS.contains(&key) {
+                format!("`{key}` is no axis: layers of stages cannot be asked for")
+            } else {
+                unknown_key(key, &[])
+            }
+        })?;
         let code = axis
             .parse_value(value)
             .ok_or_else(|| bad_value(axis, value))?;
@@ -83,20 +93,22 @@ fn split(text: &str) -> Result<Vec<(&str, &str)>, String> {
     Ok(pairs)
 }
 
-fn unknown_key(key: &str) -> String {
-    let known = Axis::ALL.map(Axis::as_str).into_iter().chain(STAGE_KEYS);
+/// What to say of a key that is neither an axis nor one of `others`.
+fn unknown_key(key: &str, others: &[&str]) -> String {
+    let known: Vec<&str> = Axis::ALL
+        .map(Axis::as_str)
+        .into_iter()
+        .chain(others.iter().copied())
+        .collect();
     let nearest = known
+        .iter()
         .map(|name| (strsim::jaro_winkler(key, name), name))
         .max_by(|left, right| left.0.total_cmp(&right.0));
     match nearest {
         Some((similarity, name)) if similarity > 0.8 => {
             format!("a layout has no `{key}`; did you mean `{name}`?")
         }
-        _ => format!(
-            "a layout has no `{key}`; it has {}, {}",
-            Axis::ALL.map(Axis::as_str).join(", "),
-            STAGE_KEYS.join(", ")
-        ),
+        _ => format!("a layout has no `{key}`; it has {}", known.join(", ")),
     }
 }
 

@@ -64,8 +64,11 @@ pub struct AxisValues {
 pub struct Forbidden {
     /// Values by axis.
     pub values: Map<String, Value>,
-    /// Combinations that have them and break no rule of the tables; at least one.
+    /// Combinations that have them and that no rule of the tables, row over discrete choices or earlier
+    /// entry excludes; at least one.
     pub excludes: u64,
+    /// Position of the first of them.
+    pub first: u64,
 }
 
 /// A row of the user's own: linear in what a layout decides.
@@ -136,6 +139,8 @@ pub struct Combinations {
     pub total: u64,
     /// Those that break a rule of the tables, are forbidden, or break a row over discrete choices.
     pub broken: u64,
+    /// Combinations of the values of all axes, each checkpointing flag on its own, that do none of it.
+    pub permitted: u64,
     /// No layout fits: the stage that is short, and by how much at least.
     pub infeasible: Vec<(u64, u32, i64)>,
     /// No layout keeps a row: its place among the constraints, and by how much it is missed at least.

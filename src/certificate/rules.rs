@@ -1,6 +1,6 @@
 //! By how much the combinations of a space break each rule, from the planner's own figures.
 
-use crate::axis::{Axis, Candidate};
+use crate::axis::{Assignment, Axis, Candidate};
 use crate::constraint::{Constraint, Decision};
 use crate::instance::Instance;
 use crate::layout::{Layout, Schedule};
@@ -11,6 +11,7 @@ use crate::verify::header::sort_key;
 use super::document::{Forbidden, RuleTable};
 use super::format::{ORDER, RULES};
 use super::space::values;
+use super::writer::position;
 
 /// The tables of all rules.
 pub(super) fn tables(instance: &Instance) -> Vec<RuleTable> {
@@ -126,34 +127,110 @@ fn missing_layers(instance: &Instance, candidate: &Candidate) -> u64 {
     u64::from(found.unwrap_or(enough))
 }
 
-/// The forbidden combinations that exclude anything beyond the rules, in order.
-pub(super) fn forbidden(instance: &Instance) -> Vec<Forbidden> {
-    if instance.space.forbidden.is_empty() {
-        return Vec::new();
-    }
+/// What forbidden values exclude by themselves.
+struct Effect {
+    /// Combinations that no rule, row or earlier entry excludes.
+    count: u64,
+    /// Position of the first of them.
+    first: u64,
+}
+
+/// The combinations that break no rule of the tables and no row over discrete choices.
+fn not_broken(instance: &Instance) -> Vec<Candidate> {
+    let mut free = instance.clone();
+    free.space.forbidden.clear();
+    let listed = candidates::list(&free).entries.into_iter();
+    let kept = listed.filter(|(_, broken)| broken.is_empty());
+    kept.map(|(candidate, _)| candidate).collect()
+}
+
+/// The effect of each of some forbidden values on the combinations `left`, in their order.
+fn effects(instance: &Instance, mut left: Vec<Candidate>, forbidden: &[Assignment]) -> Vec<Effect> {
+    let effects = forbidden.iter().map(|assignment| {
+        let (excluded, others): (Vec<_>, Vec<_>) =
+            left.drain(..).partition(|left| assignment.matches(left));
+        left = others;
+        let positions = excluded
+            .iter()
+            .map(|candidate| position(instance, candidate));
+        Effect {
+            count: excluded.len() as u64,
+            first: positions.min().unwrap_or(0),
+        }
+    });
+    effects.collect()
+}
+
+/// Forbidden values in order, their axes too, without repetition.
+fn sorted(forbidden: &[Assignment]) -> Vec<Assignment> {
     let place = |axis: Axis| ORDER.iter().position(|&other| other == axis);
-    let mut assignments = instance.space.forbidden.clone();
-    for assignment in &mut assignments {
+    let mut sorted = forbidden.to_vec();
+    for assignment in &mut sorted {
         assignment
             .0
             .sort_by_key(|&(axis, code)| (place(axis), code));
         assignment.0.dedup();
     }
-    assignments.sort_by_cached_key(sort_key);
-    assignments.dedup();
-    let mut free = instance.clone();
-    free.space.forbidden.clear();
-    free.space.constraints.clear();
-    let listed = candidates::list(&free);
-    let counted = assignments.iter().map(|assignment| {
-        let excluded = listed
-            .entries
-            .iter()
-            .filter(|(candidate, broken)| broken.is_empty() && assignment.matches(candidate));
-        Forbidden {
-            values: values(assignment),
-            excludes: excluded.count() as u64,
+    sorted.sort_by_cached_key(sort_key);
+    sorted.dedup();
+    sorted
+}
+
+/// The forbidden values of an instance that exclude something which no rule, row or earlier entry does,
+/// without values that make no difference to that, in order.
+pub(super) fn effective(instance: &Instance) -> Vec<Assignment> {
+    let mut forbidden = sorted(&instance.space.forbidden);
+    if forbidden.is_empty() {
+        return forbidden;
+    }
+    let all = not_broken(instance);
+    while let Some(simpler) = simpler(&all, &forbidden) {
+        forbidden = sorted(&simpler);
+    }
+    forbidden
+}
+
+/// The forbidden values, which are in order, after one change, if they have to be stated otherwise.
+/// `all` are the combinations that no rule or row excludes.
+fn simpler(all: &[Candidate], forbidden: &[Assignment]) -> Option<Vec<Assignment>> {
+    let mut left = all.to_vec();
+    for (index, assignment) in forbidden.iter().enumerate() {
+        let excluded = |assignment: &Assignment| {
+            let matching = left.iter().filter(|left| assignment.matches(left));
+            matching.count()
+        };
+        let own = excluded(assignment);
+        let mut simpler = forbidden.to_vec();
+        if own == 0 {
+            simpler.remove(index);
+            return Some(simpler);
         }
+        // At least one value is stated.
+        let values = Some(assignment.0.len()).filter(|&values| values > 1);
+        for value in 0..values.unwrap_or(0) {
+            simpler[index].0.remove(value);
+            if excluded(&simpler[index]) == own {
+                return Some(simpler);
+            }
+            simpler[index] = assignment.clone();
+        }
+        left.retain(|left| !assignment.matches(left));
+    }
+    None
+}
+
+/// The forbidden values of an instance, which are effective, as a document states them.
+pub(super) fn forbidden(instance: &Instance) -> Vec<Forbidden> {
+    let assignments = &instance.space.forbidden;
+    if assignments.is_empty() {
+        return Vec::new();
+    }
+    let effects = effects(instance, not_broken(instance), assignments);
+    let stated = assignments.iter().zip(effects);
+    let stated = stated.map(|(assignment, effect)| Forbidden {
+        values: values(assignment),
+        excludes: effect.count,
+        first: effect.first,
     });
-    counted.filter(|forbidden| forbidden.excludes > 0).collect()
+    stated.collect()
 }

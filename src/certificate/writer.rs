@@ -62,6 +62,7 @@ pub fn certify(instance: &Instance, outcome: &Outcome) -> Result<Certificate, Ce
     instance.space.constraints = constraint::sorted(&instance.space.constraints);
     let mut complete = matches!(outcome, Outcome::Optimal(_) | Outcome::Infeasible(_));
     for _ in 0..MOST_ATTEMPTS {
+        instance.space.forbidden = rules::effective(&instance);
         match attempt(&instance, outcome, complete)? {
             // Found when a limit came: as good as the best, but not the one that the tie rule prefers.
             Attempt::Tied => complete = false,
@@ -168,7 +169,7 @@ impl<'a> Answer<'a> {
         let (table, formulation) = (&self.table, self.formulation);
         let instance = table.instance;
         let (costs, quantum) = stated_costs(table, formulation);
-        let combinations = combinations(instance, formulation, &self.settled)?;
+        let combinations = combinations(table, formulation, &self.settled)?;
         let bound = match self.status {
             "optimal" => self.objective,
             "infeasible" => None,
@@ -257,7 +258,7 @@ fn settled(table: &CostTable, formulation: Formulation, goal: Goal) -> Vec<Settl
 
 /// The same as a document says it.
 fn combinations(
-    instance: &Instance,
+    table: &CostTable,
     formulation: Formulation,
     settled: &[Settled],
 ) -> Result<Combinations, CertifyError> {
@@ -265,12 +266,14 @@ fn combinations(
         |axis: &Axis| formulation == Formulation::LayoutChoice || *axis != Axis::Checkpointing;
     let mut sizes = ORDER.into_iter().filter(decided);
     let total = sizes.try_fold(1_u64, |product, axis| {
-        product.checked_mul(instance.space.values(axis).len() as u64)
+        product.checked_mul(table.instance.space.values(axis).len() as u64)
     });
     let total = total.ok_or(CertifyError::TooLarge)?;
+    let permitted = table.entries.iter().filter(|entry| entry.cell.is_some());
     let mut found = Combinations {
         total,
         broken: total - settled.len() as u64,
+        permitted: permitted.count() as u64,
         ..Combinations::default()
     };
     for &(position, settlement) in settled {

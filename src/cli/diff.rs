@@ -7,14 +7,14 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use parlayout::explain::comparison::{Setting, Side, compare};
 use parlayout::instance::{self, Instance};
-use parlayout::layout_argument;
 use parlayout::plan::{Evaluated, Outcome};
 use parlayout::planner::{self, PlanOptions};
 use parlayout::report::{Colour, comparison, json};
+use parlayout::{feasibility, layout_argument};
 
 use super::instance_arguments::JobArguments;
 use super::solve::seconds;
-use super::{Format, SOLVED, complain, print, style};
+use super::{Format, INFEASIBLE, SOLVED, complain, print, style};
 
 #[derive(Debug, Args)]
 #[command(override_usage = "\
@@ -44,12 +44,15 @@ pub(crate) struct DiffArguments {
 pub(crate) fn run(arguments: &DiffArguments, colour: Colour) -> Result<u8> {
     let (left, right) = sides(arguments)?;
     let compared = compare(left, right);
+    let is_legal = [&compared.left, &compared.right]
+        .iter()
+        .all(|side| side.violations.is_empty());
     let text = match arguments.format {
         Format::Table => comparison::comparison(&compared, &style(colour, String::new())),
         Format::Json => json::comparison(&compared),
     };
     print(&text)?;
-    Ok(SOLVED)
+    Ok(if is_legal { SOLVED } else { INFEASIBLE })
 }
 
 fn sides(arguments: &DiffArguments) -> Result<(Side, Side)> {
@@ -123,6 +126,7 @@ fn read(path: &Path, arguments: &DiffArguments) -> Result<Instance> {
 fn with_setting(instance: &Instance, evaluated: Evaluated) -> Side {
     Side {
         setting: Setting::new(instance),
+        violations: feasibility::check(instance, &evaluated.layout),
         evaluated,
     }
 }

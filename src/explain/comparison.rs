@@ -1,8 +1,9 @@
 //! Two layouts side by side, term by term.
 
 use crate::cost_model::prediction::StageMemory;
+
 use crate::instance::Instance;
-use crate::plan::Evaluated;
+use crate::plan::{Evaluated, Violation};
 use crate::quantity::{Bytes, Mfu, Seconds};
 
 /// What a layout was chosen for, as far as it is compared.
@@ -31,6 +32,8 @@ pub struct Side {
     pub setting: Setting,
     /// Layout and prediction.
     pub evaluated: Evaluated,
+    /// Rules that it breaks; none is known of a layout that was read from a document.
+    pub violations: Vec<Violation>,
 }
 
 /// Two layouts and where their time and memory differ.
@@ -173,6 +176,7 @@ mod tests {
         Side {
             setting: Setting::new(&instance),
             evaluated,
+            violations: Vec::new(),
         }
     }
 

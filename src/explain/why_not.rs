@@ -90,6 +90,7 @@ pub fn why_not_within(
     let side = |evaluated: &Evaluated| Side {
         setting: Setting::new(instance),
         evaluated: evaluated.clone(),
+        violations: Vec::new(),
     };
     let comparison = compare(side(&best.choice), side(&other.choice));
     Ok(answer(Verdict::Compared(Box::new(comparison))))

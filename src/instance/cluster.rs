@@ -283,7 +283,7 @@ fn positive<Q: Measured + Copy + PartialOrd + std::ops::Div<Output = f64>>(
     field.check(
         |quantity| (LEAST..LARGEST).contains(&(quantity.0 / Q::from_base(1.0))),
         problems,
-        |_| format!("`{path}` must be more than 0 and finite"),
+        |_| format!("`{path}` is no amount that a machine has"),
         &hint,
     );
     field

@@ -12,6 +12,7 @@ use super::table::with_heading;
 use crate::axis::{Axis, Candidate};
 use crate::explain::comparison::{Comparison, Side, Term, fullest};
 use crate::layout::{Checkpointing, Layout};
+use crate::plan::Violation;
 use crate::quantity::{Bytes, Mfu, Seconds};
 
 /// Names of the two sides.
@@ -40,11 +41,28 @@ pub fn comparison(comparison: &Comparison, style: &Style) -> String {
         layout(names.right, right),
     ];
     let mut blocks = vec![head.join("\n")];
+    blocks.extend(broken(names.left, left, style));
+    blocks.extend(broken(names.right, right, style));
     blocks.extend(settings(comparison, names, style));
     blocks.extend(tables(comparison, names, style));
     let mut text = blocks.join("\n\n");
     text.push('\n');
     text
+}
+
+/// The rules that a side breaks.
+fn broken(name: &str, side: &Side, style: &Style) -> Option<String> {
+    if side.violations.is_empty() {
+        return None;
+    }
+    let title = format!("{name} is no legal layout of this job:");
+    let mut lines = vec![style.paint(Meaning::Warning, &title)];
+    lines.extend(
+        side.violations
+            .iter()
+            .map(|Violation { rule, message }| wrap(&format!("- {rule}: {message}"), 2)),
+    );
+    Some(lines.join("\n"))
 }
 
 /// The tables of a comparison: choices, time, memory, totals.

@@ -180,6 +180,11 @@ fn tried(goal: &Goal, answer: &Answer) -> String {
     if rest > 0 {
         parts.push(format!("{rest} larger not needed"));
     }
+    let shown = around(answer);
+    let hidden = solved - shown.iter().filter(|it| it.fastest().is_some()).count();
+    if hidden > 0 {
+        parts.push(format!("{hidden} of the solved only in `--format json`"));
+    }
     let node = answer.instance.job.cluster.gpus_per_node;
     let thinned = goal.counts.windows(2).any(|pair| pair[1] - pair[0] > node);
     let narrow = if thinned {

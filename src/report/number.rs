@@ -65,6 +65,14 @@ pub(crate) fn risk(probability: f64) -> String {
     }
 }
 
+/// [`mfu_distance`] in words: `-1.3 points`, `as high`.
+pub(crate) fn mfu_points(choice: Mfu, other: Mfu) -> String {
+    match mfu_distance(choice, other).as_str() {
+        "equal" => "as high".to_owned(),
+        points => format!("{points} points"),
+    }
+}
+
 /// Distance of `other` from `choice` in points of MFU.
 pub(crate) fn mfu_distance(choice: Mfu, other: Mfu) -> String {
     let points = (other.value() - choice.value()) * 100.0;

@@ -20,8 +20,9 @@ pub fn table(instance: &Instance, front: &Front, style: &Style) -> String {
     head.push(job_line(instance));
     let mut blocks = vec![head.join("\n")];
     if !front.points.is_empty() {
-        let shown = shown(front);
-        blocks.push(with_heading(style, &rows(instance, front, &shown)));
+        let own = own(instance, front);
+        let shown = shown(front, own);
+        blocks.push(with_heading(style, &rows(front, own, &shown)));
         blocks.push(wrap(&note(front, shown.len()), 2));
     }
     blocks.extend(warnings(instance, style));
@@ -50,8 +51,8 @@ fn headline(instance: &Instance, front: &Front) -> String {
 const MOST_ROWS: usize = 24;
 
 /// Positions of the points that are shown: all, or those where the better figure has moved by enough
-/// since the last one shown; always the first and the last.
-fn shown(front: &Front) -> Vec<usize> {
+/// since the last one shown; always the first, the last and the job's own.
+fn shown(front: &Front, own: Option<usize>) -> Vec<usize> {
     let worth = |point: &Point| match front.kind {
         FrontKind::MemoryMfu => point.evaluated.prediction.mfu.value(),
         FrontKind::GpusTime => -point.evaluated.prediction.step_time.value().ln(),
@@ -66,8 +67,8 @@ fn shown(front: &Front) -> Vec<usize> {
     let mut last = f64::NEG_INFINITY;
     let mut shown = Vec::new();
     for (index, point) in front.points.iter().enumerate() {
-        let ends = index == 0 || index + 1 == count;
-        if ends || worth(point) - last >= gap {
+        let always = index == 0 || index + 1 == count || own == Some(index);
+        if always || worth(point) - last >= gap {
             last = worth(point);
             shown.push(index);
         }
@@ -75,7 +76,7 @@ fn shown(front: &Front) -> Vec<usize> {
     shown
 }
 
-fn rows(instance: &Instance, front: &Front, shown: &[usize]) -> String {
+fn rows(front: &Front, own: Option<usize>, shown: &[usize]) -> String {
     let first = match front.kind {
         FrontKind::MemoryMfu => "GiB",
         FrontKind::GpusTime => "GPUs",
@@ -98,7 +99,11 @@ fn rows(instance: &Instance, front: &Front, shown: &[usize]) -> String {
         };
         let prediction = &point.evaluated.prediction;
         rows.push([
-            marked(instance, front, point, size),
+            if own == Some(index) {
+                format!("* {size}")
+            } else {
+                size
+            },
             prediction.mfu.to_string(),
             duration(prediction.step_time),
             grouped(point.tokens_per_second().round() as u64),
@@ -115,20 +120,13 @@ fn rows(instance: &Instance, front: &Front, shown: &[usize]) -> String {
     render(table)
 }
 
-/// The size, with a star where it is what the job has.
-fn marked(instance: &Instance, front: &Front, point: &Point, size: String) -> String {
-    let own = match front.kind {
-        FrontKind::MemoryMfu => {
-            let fitting = front
-                .points
-                .iter()
-                .rev()
-                .find(|point| point.memory <= own_memory(instance));
-            fitting == Some(point)
-        }
+/// Position of what the job has.
+fn own(instance: &Instance, front: &Front) -> Option<usize> {
+    let is_own = |point: &Point| match front.kind {
+        FrontKind::MemoryMfu => point.memory <= own_memory(instance),
         FrontKind::GpusTime => point.gpus == instance.job.cluster.gpus,
     };
-    if own { format!("* {size}") } else { size }
+    front.points.iter().rposition(is_own)
 }
 
 fn own_memory(instance: &Instance) -> Bytes {

@@ -5,7 +5,7 @@ use tabled::settings::object::Columns;
 use tabled::settings::{Alignment, Span};
 
 use super::layout_text::{checkpointing, difference, line, run_lengths};
-use super::number::{duration, gib, grouped, mfu_distance, percent, risk};
+use super::number::{duration, gib, grouped, mfu_distance, mfu_points, percent, risk};
 use super::style::{Meaning, Style, WIDTH, bare, columns, printable, render, wrap, wrap_within};
 use super::trust;
 use super::{components, infeasible};
@@ -224,11 +224,11 @@ fn safer_note(plan: &Plan) -> String {
     let is_proven = plan.gap_is_closed() && plan.proof.extent == Extent::Whole;
     let text = match &plan.safer {
         Some(safer) => format!(
-            "Safer: {}: risk {} instead of {}, MFU {} points ({}).",
+            "Safer: {}: risk {} instead of {}, MFU {} ({}).",
             difference(&choice.layout, &safer.layout),
             risk(safer.prediction.oom_probability),
             risk(choice.prediction.oom_probability),
-            mfu_distance(choice.prediction.mfu, safer.prediction.mfu),
+            mfu_points(choice.prediction.mfu, safer.prediction.mfu),
             safer.prediction.mfu,
         ),
         None if choice.prediction.oom_probability < NEGLIGIBLE_RISK => format!(

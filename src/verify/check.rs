@@ -13,7 +13,7 @@ use super::budget::{Budget, TooLarge};
 use super::canonical::faults;
 use super::reason::Reasons;
 use super::runs;
-use super::slack::{self, differences};
+use super::slack::{self, LEAVE_OUT, differences};
 use super::space::{Walked, amounts, walk};
 use super::statement::{Claim, Statement};
 use super::{Accepted, Counts, Proven, header, winner};
@@ -63,7 +63,7 @@ fn check_parts(
     }
     let budget = Budget::new();
     let walked = walk(&instance, formulation, &budget)?;
-    check_walk(certificate, &walked, reasons);
+    check_walk(certificate, &instance, &walked, reasons);
     let layout = winner::layout(certificate, &instance, formulation, reasons);
     if layout.is_some() != matches!(status, "optimal" | "feasible") {
         let cause = format!("has to be there where a layout is, and the status is `{status}`");
@@ -134,22 +134,40 @@ fn check_rows(certificate: &Certificate, statement: &Statement, reasons: &mut Re
     }
 }
 
-/// The counts of the combinations are right, and every forbidden combination excludes some.
-fn check_walk(certificate: &Certificate, walked: &Walked, reasons: &mut Reasons) {
+/// The counts of the combinations are right, and every forbidden combination has an effect.
+fn check_walk(
+    certificate: &Certificate,
+    instance: &Instance,
+    walked: &Walked,
+    reasons: &mut Reasons,
+) {
     let stated = &certificate.combinations;
     reasons.compare("combinations.total", &stated.total, &walked.total);
     let broken = walked.total - walked.open.len() as u64;
     reasons.compare("combinations.broken", &stated.broken, &broken);
-    for (index, (forbidden, &excludes)) in certificate
-        .forbidden
-        .iter()
-        .zip(&walked.excludes)
-        .enumerate()
+    let permitted: usize = walked.open.iter().map(|open| open.flags.len()).sum();
+    let place = "combinations.permitted";
+    reasons.compare(place, &stated.permitted, &(permitted as u64));
+    let assignments = instance.space.forbidden.iter().zip(&walked.excluded);
+    for (index, (stated, (assignment, excluded))) in
+        certificate.forbidden.iter().zip(assignments).enumerate()
     {
-        let place = format!("forbidden[{index}].excludes");
-        reasons.compare(&place, &forbidden.excludes, &excludes);
-        if excludes == 0 {
-            reasons.add(place, "has to be at least 1");
+        let place = format!("forbidden[{index}]");
+        let Some(first) = excluded.first else {
+            reasons.add(place, LEAVE_OUT);
+            continue;
+        };
+        reasons.compare(
+            &format!("{place}.excludes"),
+            &stated.excludes,
+            &excluded.count,
+        );
+        reasons.compare(&format!("{place}.first"), &stated.first, &first);
+        if assignment.0.len() > 1 {
+            let values = assignment.0.iter().zip(&excluded.matters);
+            for ((axis, _), _) in values.filter(|(_, matters)| !**matters) {
+                reasons.add(format!("{place}.values.{axis}"), LEAVE_OUT);
+            }
         }
     }
 }
@@ -205,9 +223,11 @@ fn check_statement(
 
 /// How the combinations are settled, as a document says it.
 fn combinations(statement: &Statement, total: u64) -> Combinations {
+    let permitted: usize = statement.open.iter().map(|open| open.flags.len()).sum();
     let mut found = Combinations {
         total,
         broken: total - statement.open.len() as u64,
+        permitted: permitted as u64,
         ..Combinations::default()
     };
     for (open, settlement) in statement.open.iter().zip(&statement.settlements) {

@@ -19,6 +19,7 @@ mod examples;
 pub(crate) mod header;
 mod optimum;
 mod permission;
+mod place;
 mod problem;
 mod reason;
 mod recompute;
@@ -109,18 +110,34 @@ pub struct Unreadable(serde_json::Error);
 pub fn verify(text: &str) -> Result<Verdict, Unreadable> {
     let certificate = match serde_json::from_str::<Certificate>(text) {
         Ok(certificate) => certificate,
-        Err(error) if error.classify() == Category::Data => {
-            // What follows the first wrong value may be no JSON either.
+        Err(error) => {
+            // What follows the first wrong value may be no JSON. If it is, the error is about the
+            // shape, even where it reads as one of syntax: in lists that are too long.
             serde_json::from_str::<IgnoredAny>(text).map_err(Unreadable)?;
-            let mut reasons = Reasons::default();
-            let cause = crate::instance::error::shown(&error.to_string());
-            reasons.add("document", format!("is not complete: {cause}"));
-            return Ok(Verdict::Rejected(reasons));
+            return Ok(Verdict::Rejected(misshapen(text, &error)));
         }
-        Err(error) => return Err(Unreadable(error)),
     };
+    if let Some(place) = place::negative_zero(text) {
+        let mut reasons = Reasons::default();
+        reasons.add(place, "is a negative zero: 0 has no sign");
+        return Ok(Verdict::Rejected(reasons));
+    }
     Ok(match check::check(&certificate) {
         Ok(accepted) => Verdict::Accepted(accepted),
         Err(reasons) => Verdict::Rejected(reasons),
     })
+}
+
+/// Where a document, which is JSON, does not have the shape of a certificate.
+fn misshapen(text: &str, error: &serde_json::Error) -> Reasons {
+    let mut reasons = Reasons::default();
+    let place = place::of_error(text, error.line(), error.column());
+    let cause = if error.classify() == Category::Data {
+        let cause = crate::instance::error::shown(&error.to_string());
+        format!("does not have the shape of a certificate: {cause}")
+    } else {
+        "is more than a certificate has there".to_owned()
+    };
+    reasons.add(place, cause);
+    reasons
 }

@@ -49,12 +49,14 @@ fn ranges(statement: &Statement, row: &Constraint) -> Vec<i64> {
     ranges.flatten().collect()
 }
 
+/// Why a row, a term or a forbidden combination is refused that says nothing of its own.
+pub(super) const LEAVE_OUT: &str = "has no effect and has to be left out";
+
 /// What is stated of rows otherwise than it has to be, as `(place, cause)`.
 pub(super) fn faults(
     statement: &Statement,
     budget: &Budget,
 ) -> Result<Vec<(String, String)>, TooLarge> {
-    const LEAVE_OUT: &str = "has no effect and has to be left out";
     let stated = &statement.claim.instance.space.constraints;
     let mut faults = Vec::new();
     for (index, row) in stated.iter().enumerate() {

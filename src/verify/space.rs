@@ -33,8 +33,19 @@ pub(super) struct Walked {
     pub(super) open: Vec<Open>,
     /// Combinations of the space.
     pub(super) total: u64,
-    /// Combinations that each forbidden assignment excludes beyond the rules.
-    pub(super) excludes: Vec<u64>,
+    /// What each forbidden assignment excludes beyond the rules, the rows and those before it.
+    pub(super) excluded: Vec<Excluded>,
+}
+
+/// What forbidden values exclude that no rule, row over discrete choices or earlier entry does.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Excluded {
+    /// So many combinations.
+    pub(super) count: u64,
+    /// Position of the first.
+    pub(super) first: Option<u64>,
+    /// For each value whether more would be excluded without it.
+    pub(super) matters: Vec<bool>,
 }
 
 /// Combinations of the space that the formulation tells apart; `None` beyond 64 bits.
@@ -111,7 +122,12 @@ pub(super) fn walk(
             .collect(),
         found: Walked {
             total: total(instance, formulation).ok_or(TooLarge)?,
-            excludes: vec![0; instance.space.forbidden.len()],
+            excluded: (instance.space.forbidden.iter())
+                .map(|assignment| Excluded {
+                    matters: vec![false; assignment.0.len()],
+                    ..Excluded::default()
+                })
+                .collect(),
             ..Walked::default()
         },
         places: HashMap::new(),
@@ -138,8 +154,7 @@ impl Walker<'_> {
     fn visit(&mut self, depth: usize, position: u64, codes: &mut Codes) -> Result<(), TooLarge> {
         let instance = self.instance;
         let Some(&axis) = ORDER.get(depth) else {
-            self.keep(position, codes);
-            return Ok(());
+            return self.keep(position, codes);
         };
         let values = instance.space.values(axis);
         self.budget.spend(values.len() as u64)?;
@@ -157,23 +172,15 @@ impl Walker<'_> {
         Ok(())
     }
 
-    fn keep(&mut self, position: u64, codes: &Codes) {
-        let candidate = Candidate::from_codes(codes);
-        let assignments = self.instance.space.forbidden.iter().enumerate();
-        let mut forbidden = false;
-        for (index, assignment) in assignments {
-            if assignment.matches(&candidate) {
-                self.found.excludes[index] += 1;
-                forbidden = true;
-            }
-        }
+    fn keep(&mut self, position: u64, codes: &Codes) -> Result<(), TooLarge> {
         let missed = |row: &&Constraint| {
             let difference = rows::difference(row, &self.instance.job, codes);
             rows::missed(row.comparison, difference, difference) > 0
         };
-        if forbidden || self.rows.iter().any(missed) {
-            return;
+        if self.rows.iter().any(missed) || self.is_forbidden(position, codes)? {
+            return Ok(());
         }
+        let candidate = Candidate::from_codes(codes);
         let open = &mut self.found.open;
         let place = match self.formulation {
             Formulation::Staged => *self.places.entry(candidate.cell).or_insert(open.len()),
@@ -187,6 +194,28 @@ impl Walker<'_> {
             });
         }
         open[place].flags.push(candidate.checkpointing);
+        Ok(())
+    }
+
+    /// Whether a combination that breaks no rule and no row is forbidden: which assignment is the first
+    /// to say so, and which would without one of their values.
+    fn is_forbidden(&mut self, position: u64, codes: &Codes) -> Result<bool, TooLarge> {
+        let assignments = &self.instance.space.forbidden;
+        self.budget.spend(assignments.len() as u64)?;
+        for (assignment, excluded) in assignments.iter().zip(&mut self.found.excluded) {
+            let values = assignment.0.iter().enumerate();
+            let mut others = values.filter(|(_, (axis, code))| codes[*axis as usize] != *code);
+            match (others.next(), others.next()) {
+                (None, _) => {
+                    excluded.count += 1;
+                    excluded.first.get_or_insert(position);
+                    return Ok(true);
+                }
+                (Some((only, _)), None) => excluded.matters[only] = true,
+                _ => {}
+            }
+        }
+        Ok(false)
     }
 }
 

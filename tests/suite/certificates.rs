@@ -13,6 +13,7 @@ use crate::constraints::shipped;
 use crate::support::instances;
 
 mod commands;
+mod forbidden;
 mod hostile;
 mod random;
 mod tampering;

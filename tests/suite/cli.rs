@@ -143,6 +143,20 @@ fn fifty_two_heads_forbid_tensor_parallel_8() {
 }
 
 #[test]
+fn a_comparison_says_which_side_is_illegal() {
+    let (stdout, _) = check(&["diff", PAPER, "--layout", "tensor_parallel=3"], 3);
+    assert!(
+        stdout.contains("B is no legal layout of this job:"),
+        "{stdout}"
+    );
+    assert!(stdout.contains("- heads_divisible:"), "{stdout}");
+    check(&["diff", PAPER, "--layout", "tensor_parallel=2"], 0);
+    let (_, stderr) = check(&["explain", PAPER, "--why-not", "layers=20+20"], 2);
+    assert!(stderr.contains("`layers` is no axis"), "{stderr}");
+    check(&["explain", PAPER, "--why-not", ""], 2);
+}
+
+#[test]
 fn evaluate_shows_every_term() {
     let layout = "tensor_parallel=2,pipeline_parallel=2,micro_batch=2,rmsnorm_kernel=false";
     check_snapshot("evaluate", &["evaluate", PAPER, "--layout", layout], 0);

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::layout::LayoutDocument;
 use super::prediction::PredictionDocument;
+use super::proof::ViolationDocument;
 use super::{rounded, schema_of, write};
 use crate::explain::comparison::{Comparison, Side, Term};
 use crate::quantity::{Bytes, Seconds};
@@ -76,6 +77,8 @@ struct SideDocument {
     layout: LayoutDocument,
     /// What the cost model says of it.
     prediction: PredictionDocument,
+    /// Every rule that the layout breaks; empty for a legal layout and one read from a document.
+    violations: Vec<ViolationDocument>,
 }
 
 /// A component of the step time on both sides.
@@ -130,6 +133,7 @@ impl SideDocument {
         Self {
             layout: LayoutDocument::new(&side.evaluated.layout, setting.global_batch),
             prediction: PredictionDocument::new(&side.evaluated.prediction),
+            violations: side.violations.iter().map(ViolationDocument::new).collect(),
             instance: setting.instance,
             model: setting.model,
             cluster: setting.cluster,

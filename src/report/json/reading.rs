@@ -43,6 +43,7 @@ pub fn side(text: &str) -> Result<Side, String> {
             layout: layout(&document["layout"])?,
             prediction: prediction(&document["prediction"])?,
         },
+        violations: Vec::new(),
     })
 }
 

@@ -53,6 +53,54 @@ fn what_is_not_json_is_unreadable_and_other_documents_are_rejected() {
     }
 }
 
+/// Where a document is wrong.
+fn rejected_place(text: &str) -> String {
+    match verify(text) {
+        Ok(Verdict::Rejected(reasons)) => reasons.list()[0].place.clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn documents_of_another_shape_are_rejected_with_the_place() {
+    let changed = |change: &dyn Fn(&mut serde_json::Value)| {
+        let mut document = DOCUMENTS[0].clone();
+        change(&mut document);
+        rejected_place(&document.to_string())
+    };
+    let list = "solved";
+    let longer = changed(&|document| {
+        let entry = document["combinations"][list][0].as_array_mut();
+        entry.expect("something is solved").push(1.into());
+    });
+    assert_eq!(longer, "combinations.solved[0][2]");
+    let shorter = changed(&|document| {
+        let entry = document["combinations"][list][0].as_array_mut();
+        entry.expect("something is solved").pop();
+    });
+    assert_eq!(shorter, "combinations.solved[0]");
+    let text = changed(&|document| document["costs"][1]["fills"] = "1".into());
+    assert_eq!(text, "costs[1].fills");
+    let other = changed(&|document| document["winner"]["stages"][0]["more"] = 1.into());
+    assert_eq!(other, "winner.stages[0].more");
+    assert!(verify(&format!("{} 1", DOCUMENTS[0])).is_err());
+}
+
+#[test]
+fn zeros_have_no_sign() {
+    let zeros: Vec<tampering::Path> = tampering::places_by_kind(&DOCUMENTS[0])
+        .into_values()
+        .flatten()
+        .filter(|path| tampering::value_at(&DOCUMENTS[0], path).as_f64() == Some(0.0))
+        .collect();
+    assert!(zeros.len() > 20, "{}", zeros.len());
+    for path in zeros {
+        let text = tampering::replaced(&DOCUMENTS[0], &path, &serde_json::json!(-0.0));
+        // As a whole number it has another shape.
+        assert_eq!(rejected_place(&text), tampering::shown(&path));
+    }
+}
+
 /// A value that has no business where it is put.
 fn misplaced() -> impl Strategy<Value = serde_json::Value> {
     use serde_json::json;

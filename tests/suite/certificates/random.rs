@@ -21,15 +21,44 @@ struct Case {
     formulation: Formulation,
     /// Rows of its own.
     rows: Vec<String>,
+    /// Forbidden combinations.
+    forbidden: Vec<String>,
     /// Of each run its place, and its weight.
     runs: Vec<([f64; 8], f64)>,
     stopped: bool,
+}
+
+/// Values of some axes that may not come together.
+fn random_forbidden() -> impl Strategy<Value = String> {
+    const VALUES: [&str; 9] = [
+        "tensor_parallel = 1",
+        "pipeline_parallel = 1",
+        "context_parallel = 2",
+        "micro_batch = 1",
+        "micro_batch = 2",
+        "checkpointing = \"none\"",
+        "checkpointing = \"full\"",
+        "sharding = \"zero-1\"",
+        "sequence_parallel = \"on\"",
+    ];
+    // Two values of one axis are refused.
+    let distinct = |values: &Vec<&str>| {
+        let axes = values.iter().map(|value| value.split(' ').next());
+        axes.collect::<std::collections::BTreeSet<_>>().len() == values.len()
+    };
+    let values = prop::sample::subsequence(VALUES.to_vec(), 1..4);
+    let values = values.prop_filter("an axis has one value", distinct);
+    values.prop_map(|values| values.join("\n"))
 }
 
 fn case() -> impl Strategy<Value = Case> {
     let rows = prop_oneof![
         2 => Just(Vec::new()),
         1 => prop::collection::vec(random_row(), 1..3),
+    ];
+    let forbidden = prop_oneof![
+        2 => Just(Vec::new()),
+        1 => prop::collection::vec(random_forbidden(), 1..4),
     ];
     let place = [0_u8..5, 0..4, 0..3, 0..12, 0..2, 0..2, 0..3, 0..2];
     let run = (place, -0.5..0.5_f64)
@@ -39,20 +68,29 @@ fn case() -> impl Strategy<Value = Case> {
         1 => prop::collection::vec(run, 1..4),
     ];
     let stopped = prop_oneof![5 => Just(false), 1 => Just(true)];
-    (random_text(), any::<bool>(), rows, runs, stopped).prop_map(
-        |(text, staged, rows, runs, stopped)| Case {
+    (
+        random_text(),
+        any::<bool>(),
+        (rows, forbidden),
+        runs,
+        stopped,
+    )
+        .prop_map(|(text, staged, (rows, forbidden), runs, stopped)| Case {
             text,
             formulation: FORMULATIONS[usize::from(!staged)],
             rows,
+            forbidden,
             runs,
             stopped,
-        },
-    )
+        })
 }
 
 /// The instance, unless a row is refused.
 fn instance_of(case: &Case) -> Option<Instance> {
     let mut text = case.text.clone();
+    for forbidden in &case.forbidden {
+        writeln!(text, "[[search.forbid]]\n{forbidden}").expect("text grows");
+    }
     for (index, row) in case.rows.iter().enumerate() {
         writeln!(text, "[[constraint]]\nname = \"row_{index}\"\n{row}").expect("text grows");
     }

@@ -86,6 +86,14 @@ pub(super) fn replaced(document: &Value, path: &[Step], changed: &Value) -> Stri
 /// Every text that is legal somewhere in a certificate.
 static WORDS: LazyLock<Vec<String>> = LazyLock::new(vocabulary);
 
+/// The value at a place.
+pub(super) fn value_at<'a>(document: &'a Value, path: &[Step]) -> &'a Value {
+    path.iter().fold(document, |value, step| match step {
+        Step::Key(key) => &value[key.as_str()],
+        Step::Index(index) => &value[*index],
+    })
+}
+
 fn at<'a>(document: &'a mut Value, path: &[Step]) -> &'a mut Value {
     path.iter().fold(document, |value, step| match step {
         Step::Key(key) => &mut value[key.as_str()],
@@ -256,6 +264,24 @@ fn tamper(text: &str, extent: Extent) -> (Vec<String>, usize) {
         }
     }
     (missed, tried)
+}
+
+/// Changes everything at one place of a document, and below it, in every way. Returns what was accepted
+/// nevertheless.
+pub(super) fn tampered_at(document: &Value, start: &Path) -> Vec<String> {
+    let mut missed = Vec::new();
+    for path in places_by_kind(document).into_values().flatten() {
+        if !path.starts_with(start) {
+            continue;
+        }
+        for changed in changes_at(document, &path) {
+            let tampered = replaced(document, &path, &changed);
+            if matches!(verify(&tampered), Ok(Verdict::Accepted(_))) {
+                missed.push(format!("{} -> {changed}", shown(&path)));
+            }
+        }
+    }
+    missed
 }
 
 /// A figure that was left out may not be added.
