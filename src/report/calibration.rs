@@ -11,6 +11,7 @@ use crate::calibrate::{
     self, Calibrated, Confusion, Estimate, Fact, Measure, Miss, Outlier, Parameter, Seen,
     SkippedRow, Speeds, Unit, Validation, Verdict,
 };
+use crate::runs::place;
 
 /// Cluster and rows of a calibration, for the first line.
 #[derive(Debug, Clone)]
@@ -321,7 +322,7 @@ fn outliers(outliers: &[Outlier], style: &Style) -> Option<String> {
             miss,
         } = outlier;
         wrap(
-            &format!("- {}: {}", located(file, *line, name), missed(miss)),
+            &format!("- {}: {}", place(file, *line, name), missed(miss)),
             2,
         )
     }));
@@ -376,23 +377,6 @@ fn skipped(rows: &[SkippedRow]) -> Option<String> {
     Some(lines.join("\n"))
 }
 
-/// Where a run stands, with its file.
-fn located(file: &str, line: u64, name: &str) -> String {
-    match file {
-        "" => place(line, name),
-        file => format!("`{file}` {}", place(line, name)),
-    }
-}
-
-/// Where a run stands: its line in a file, or its log.
-fn place(line: u64, name: &str) -> String {
-    match line {
-        0 => name.to_owned(),
-        line if name.is_empty() => format!("line {line}"),
-        line => format!("line {line} ({name})"),
-    }
-}
-
 /// Most lines that are listed for one reason.
 const MOST_LINES: usize = 8;
 
@@ -406,7 +390,7 @@ fn places(rows: &[&SkippedRow]) -> String {
         } = row;
         parts.push(match (rows.len(), file.is_empty()) {
             (_, true) => name.clone(),
-            (1, _) => located(file, *line, name),
+            (1, _) => place(file, *line, name),
             _ if before == file => line.to_string(),
             _ => format!("`{file}` line {line}"),
         });

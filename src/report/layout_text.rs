@@ -47,12 +47,7 @@ pub fn degrees(cell: &Cell) -> String {
 #[must_use]
 pub fn brief_difference(choice: &Layout, other: &Layout) -> String {
     let (ours, theirs) = (&choice.cell, &other.cell);
-    let mut parts: Vec<String> = features(ours)
-        .into_iter()
-        .zip(features(theirs))
-        .filter(|(our, their)| our != their)
-        .map(|(_, their)| their)
-        .collect();
+    let mut parts = changed_features(ours, theirs);
     let counts = |layout: &Layout| {
         layout
             .stages
@@ -122,12 +117,7 @@ pub fn short(cell: &Cell) -> String {
 #[must_use]
 pub fn difference(choice: &Layout, other: &Layout) -> String {
     let (ours, theirs) = (&choice.cell, &other.cell);
-    let mut parts: Vec<String> = features(ours)
-        .into_iter()
-        .zip(features(theirs))
-        .filter(|(our, their)| our != their)
-        .map(|(_, their)| their)
-        .collect();
+    let mut parts = changed_features(ours, theirs);
     let same_stages = ours.pipeline_parallel == theirs.pipeline_parallel;
     let same_layers = same_stages && layers(choice) == layers(other);
     if !same_layers && !(even(other) && (!same_stages || even(choice))) {
@@ -211,6 +201,15 @@ const NEUTRAL: [&str; 6] = [
     "1f1b",
     "unfused RMSNorm",
 ];
+
+/// The features of `theirs` that `ours` has not.
+fn changed_features(ours: &Cell, theirs: &Cell) -> Vec<String> {
+    let pairs = features(ours).into_iter().zip(features(theirs));
+    pairs
+        .filter(|(our, their)| our != their)
+        .map(|(_, their)| their)
+        .collect()
+}
 
 /// The features that are not at their neutral value.
 fn cell_parts(cell: &Cell) -> Vec<String> {

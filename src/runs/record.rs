@@ -128,12 +128,17 @@ impl Run {
     /// from a log its name.
     #[must_use]
     pub fn place(&self) -> String {
-        let (file, line, name) = (&self.file, self.line, self.label());
-        match (line, name.is_empty()) {
-            (0, _) => name,
-            (_, true) => format!("`{file}` line {line}"),
-            (_, false) => format!("`{file}` line {line} ({name})"),
-        }
+        place(&self.file, self.line, &self.label())
+    }
+}
+
+/// Where the run of this name stands: see [`Run::place`].
+#[must_use]
+pub fn place(file: &str, line: u64, name: &str) -> String {
+    match (line, name.is_empty()) {
+        (0, _) => name.to_owned(),
+        (_, true) => format!("`{file}` line {line}"),
+        (_, false) => format!("`{file}` line {line} ({name})"),
     }
 }
 

@@ -107,14 +107,17 @@ fn cases(files: &[RunsFile]) -> Vec<Case<'_>> {
     backtest::cases(files, |run| setups.model(run)).0
 }
 
+/// The cases of the source `ours`.
+fn ours<'a>(cases: &'a [Case<'a>]) -> Vec<&'a Case<'a>> {
+    let cases = cases.iter();
+    cases.filter(|case| case.run.source == "ours").collect()
+}
+
 #[test]
 fn runs_that_are_alike_count_as_their_mean() {
     let files = [file()];
     let cases = cases(&files);
-    let ours: Vec<&Case> = cases
-        .iter()
-        .filter(|case| case.run.source == "ours")
-        .collect();
+    let ours = ours(&cases);
     let found = contenders(&ours);
     // Runs 1 and 2 are alike, 8 has no representative speed, 9 ended otherwise.
     let names: Vec<&str> = found.iter().map(|it| it.case.run.run.as_str()).collect();
@@ -128,10 +131,7 @@ fn runs_that_are_alike_count_as_their_mean() {
 fn picks_are_judged_by_what_was_measured() {
     let files = [file()];
     let cases = cases(&files);
-    let ours: Vec<&Case> = cases
-        .iter()
-        .filter(|case| case.run.source == "ours")
-        .collect();
+    let ours = ours(&cases);
     let picked = pick(&contenders(&ours), 0.05, 3)
         .expect("HiGHS answers")
         .expect("two layouts");
