@@ -5,7 +5,7 @@ use std::hint::black_box;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use formulations::solve;
 use formulations::staged::{bounds, cell_optimum, cell_optimum_within, near_even};
-use parlayout::cost_model::{self, CellCosts};
+use parlayout::cost_model::{self, Costs};
 use parlayout::explain::explain;
 use parlayout::instance::{self, Flag, Instance, Overrides};
 use parlayout::layout::Layout;
@@ -60,7 +60,7 @@ fn evaluations(criterion: &mut Criterion) {
     group.bench_function("evaluate_13b_64gpu", |bencher| {
         bencher.iter(|| {
             let mfus = layouts.iter().map(|layout| {
-                let costs = CellCosts::new(&instance.job, &layout.cell);
+                let costs = Costs::new(&instance.job, &layout.cell);
                 cost_model::evaluate(&instance.job, &costs, &layout.stages)
                     .mfu
                     .value()

@@ -7,14 +7,15 @@
 use std::fmt;
 
 use crate::layout::{
-    AttentionKernel, Cell, Checkpointing, RmsNormKernel, Schedule, SequenceParallel, Sharding,
+    AttentionKernel, Checkpointing, Combination, RmsNormKernel, Schedule, SequenceParallel,
+    Sharding,
 };
 
 /// A cell with the one checkpointing flag of `layout choice`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Candidate {
+pub struct FlaggedCombination {
     /// The choices that hold for the whole job.
-    pub cell: Cell,
+    pub cell: Combination,
     /// What every layer recomputes.
     pub checkpointing: Checkpointing,
 }
@@ -152,7 +153,7 @@ impl fmt::Display for Axis {
     }
 }
 
-impl Candidate {
+impl FlaggedCombination {
     /// The code of this candidate's value on `axis`.
     #[must_use]
     pub const fn code(&self, axis: Axis) -> u32 {
@@ -183,7 +184,7 @@ impl Candidate {
     pub fn from_codes(codes: &[u32; Axis::COUNT]) -> Self {
         let at = |axis: Axis| codes[axis as usize];
         Self {
-            cell: Cell {
+            cell: Combination {
                 tensor_parallel: at(Axis::TensorParallel),
                 pipeline_parallel: at(Axis::PipelineParallel),
                 data_parallel: at(Axis::DataParallel),
@@ -242,7 +243,7 @@ pub struct Assignment(pub Vec<(Axis, u32)>);
 impl Assignment {
     /// Whether the candidate has all these values.
     #[must_use]
-    pub fn matches(&self, candidate: &Candidate) -> bool {
+    pub fn matches(&self, candidate: &FlaggedCombination) -> bool {
         self.0
             .iter()
             .all(|&(axis, code)| candidate.code(axis) == code)

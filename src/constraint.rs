@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::axis::{Axis, Candidate};
+use crate::axis::{Axis, FlaggedCombination};
 use crate::layout::{Checkpointing, Layout};
 use crate::rule::Rule;
 
@@ -65,7 +65,7 @@ impl Decision {
 
     /// Its value in a layout that takes `global_batch` sequences a step.
     fn value(self, layout: &Layout, global_batch: u64) -> i64 {
-        let candidate = Candidate {
+        let candidate = FlaggedCombination {
             cell: layout.cell,
             // No decision names the flag that holds for all layers.
             checkpointing: Checkpointing::None,

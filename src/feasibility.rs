@@ -3,12 +3,12 @@
 //! Written apart from the programs and sharing nothing with them but the cost model, so that it
 //! can vouch for their answers.
 
-use crate::axis::{Axis, Candidate};
-use crate::cost_model::{self, CellCosts, memory};
+use crate::axis::{Axis, FlaggedCombination};
+use crate::cost_model::{self, Costs, memory};
 use crate::framework::{FusedRmsNorm, Partition};
 use crate::instance::Instance;
 use crate::layout::{
-    Cell, Checkpointing, Layout, RmsNormKernel, Schedule, SequenceParallel, Sharding,
+    Checkpointing, Combination, Layout, RmsNormKernel, Schedule, SequenceParallel, Sharding,
 };
 use crate::plan::Violation;
 use crate::rule::Rule;
@@ -53,7 +53,7 @@ fn violation(rule: Rule, message: String) -> Violation {
 
 /// Rules on the choices that hold for the whole job.
 #[expect(clippy::too_many_lines, reason = "one short paragraph a rule")]
-fn check_choices(instance: &Instance, cell: &Cell) -> Vec<Violation> {
+fn check_choices(instance: &Instance, cell: &Combination) -> Vec<Violation> {
     let job = &instance.job;
     let mut found = Vec::new();
     let mut report = |rule, message| found.push(violation(rule, message));
@@ -171,7 +171,11 @@ fn check_choices(instance: &Instance, cell: &Cell) -> Vec<Violation> {
     found
 }
 
-fn check_interleaving(instance: &Instance, cell: &Cell, report: &mut impl FnMut(Rule, String)) {
+fn check_interleaving(
+    instance: &Instance,
+    cell: &Combination,
+    report: &mut impl FnMut(Rule, String),
+) {
     let pp = u64::from(cell.pipeline_parallel);
     if pp == 1 || cell.schedule != Schedule::OneForwardOneBackward {
         report(
@@ -318,8 +322,8 @@ fn flags(layout: &Layout) -> Vec<Checkpointing> {
 /// checkpointed in different ways have to be permitted each.
 fn check_listed(instance: &Instance, layout: &Layout) -> Vec<Violation> {
     let flags = flags(layout).into_iter();
-    let candidates: Vec<Candidate> = flags
-        .map(|checkpointing| Candidate {
+    let candidates: Vec<FlaggedCombination> = flags
+        .map(|checkpointing| FlaggedCombination {
             cell: layout.cell,
             checkpointing,
         })
@@ -377,7 +381,7 @@ fn check_constraints(instance: &Instance, layout: &Layout) -> Vec<Violation> {
 /// Stages whose peak exceeds what the accepted risk allows.
 fn check_memory(instance: &Instance, layout: &Layout) -> Vec<Violation> {
     let job = &instance.job;
-    let costs = CellCosts::new(job, &layout.cell);
+    let costs = Costs::new(job, &layout.cell);
     let prediction = cost_model::evaluate(job, &costs, &layout.stages);
     let error = job.cluster.calibration.memory;
     let capacity = prediction.memory.capacity;

@@ -8,7 +8,7 @@ use std::fmt;
 /// checkpointed. Variants that the cost model cannot tell apart from another are not produced
 /// (sequence parallelism without tensor parallelism, say).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Cell {
+pub struct Combination {
     /// Tensor-parallel degree, `tp`.
     pub tensor_parallel: u32,
     /// Pipeline stages, `pp`.
@@ -35,7 +35,7 @@ pub struct Cell {
     pub schedule: Schedule,
 }
 
-impl Cell {
+impl Combination {
     /// GPUs that the degrees multiply to (expert parallelism folds onto the same ranks).
     #[must_use]
     pub const fn gpus(&self) -> u64 {
@@ -56,7 +56,7 @@ impl Cell {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Layout {
     /// The choices that hold for the whole job.
-    pub cell: Cell,
+    pub cell: Combination,
     /// One entry a pipeline stage, first to last.
     pub stages: Vec<Stage>,
 }

@@ -1,6 +1,6 @@
 //! A layout that the user types: `tensor_parallel=2,pipeline_parallel=4,layers=9+10x2+11`.
 
-use crate::axis::{Assignment, Axis, Candidate};
+use crate::axis::{Assignment, Axis, FlaggedCombination};
 use crate::cost_model::pipeline::even_partition;
 use crate::framework::Partition;
 use crate::instance::Instance;
@@ -140,7 +140,7 @@ fn stage_counts(key: &str, value: &str) -> Result<Vec<u32>, String> {
 }
 
 /// The candidate with every axis decided.
-fn complete(assignment: &Assignment, instance: &Instance) -> Candidate {
+fn complete(assignment: &Assignment, instance: &Instance) -> FlaggedCombination {
     let mut codes = Axis::ALL.map(|axis| {
         let listed = instance.space.values(axis);
         let usual = match (axis, listed) {
@@ -170,11 +170,11 @@ fn complete(assignment: &Assignment, instance: &Instance) -> Candidate {
         let replicas = (u64::from(instance.job.cluster.gpus) / others).max(1);
         codes[Axis::DataParallel as usize] = replicas as u32;
     }
-    Candidate::from_codes(&codes)
+    FlaggedCombination::from_codes(&codes)
 }
 
 fn stages(
-    candidate: &Candidate,
+    candidate: &FlaggedCombination,
     counts: &[Option<Vec<u32>>; 4],
     instance: &Instance,
 ) -> Result<Vec<Stage>, String> {

@@ -1,6 +1,6 @@
 //! Which values each axis may take.
 
-use crate::axis::{Assignment, Axis, AxisSet, Candidate};
+use crate::axis::{Assignment, Axis, AxisSet, FlaggedCombination};
 use crate::constraint::Constraint;
 use crate::job::Job;
 use crate::layout::{AttentionKernel, Checkpointing, Schedule, Sharding};
@@ -167,7 +167,7 @@ impl LayoutSpace {
 
     /// Whether every value of the candidate is listed and no forbidden combination matches.
     #[must_use]
-    pub fn admits(&self, candidate: &Candidate) -> bool {
+    pub fn admits(&self, candidate: &FlaggedCombination) -> bool {
         Axis::ALL
             .iter()
             .all(|&axis| self.values(axis).contains(&candidate.code(axis)))

@@ -2,10 +2,7 @@
 //! and explains it.
 
 pub mod axis;
-pub mod backtest;
-pub mod calibrate;
 pub mod catalog;
-pub mod certificate;
 pub mod cluster;
 pub mod constraint;
 pub mod cost_model;
@@ -15,17 +12,15 @@ pub mod feasibility;
 pub mod framework;
 pub mod instance;
 pub mod job;
+pub mod laboratory;
 pub mod layout;
 pub mod layout_argument;
 pub mod layout_space;
-pub mod logs;
 pub mod plan;
 pub mod planner;
 pub mod price;
 pub mod quantity;
 pub mod report;
 pub mod rule;
-pub mod runs;
 pub mod transformer;
-pub mod verify;
 pub mod workload;

@@ -1,6 +1,6 @@
 //! The answer to an instance.
 
-use crate::axis::Candidate;
+use crate::axis::FlaggedCombination;
 use crate::cost_model::prediction::Prediction;
 use crate::layout::Layout;
 use crate::quantity::Mfu;
@@ -153,7 +153,7 @@ pub struct Infeasibility {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Nearest {
     /// The combination.
-    pub candidate: Candidate,
+    pub candidate: FlaggedCombination,
     /// What it would use, where that can be said.
     pub evaluated: Option<Evaluated>,
     /// The rules that it breaks.

@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use parlayout::calibrate::{self, Adoption, FitOptions, Observation, Residuals};
 use parlayout::framework::Framework;
 use parlayout::instance::{self, Machine};
+use parlayout::laboratory::calibrate::{self, Adoption, FitOptions, Observation, Residuals};
+use parlayout::laboratory::runs::{Run, RunSetups};
 use parlayout::report::calibration::{Subject, calibration};
 use parlayout::report::{Colour, json};
-use parlayout::runs::{Run, RunSetups};
 
 use super::logs::LogArguments;
 use super::runs::read;

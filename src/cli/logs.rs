@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use parlayout::cluster::Cluster;
-use parlayout::logs::{self, Facts};
-use parlayout::runs::Run;
+use parlayout::laboratory::logs::{self, Facts};
+use parlayout::laboratory::runs::Run;
 use parlayout::transformer::{FeedForward, Transformer};
 use parlayout::{catalog, instance};
 

@@ -14,7 +14,6 @@ mod logs;
 mod price;
 mod runs;
 mod solve;
-mod verify;
 
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
@@ -31,9 +30,6 @@ pub(crate) const BAD_INPUT: u8 = 2;
 pub(crate) const INFEASIBLE: u8 = 3;
 /// Exit code: stopped at a limit.
 pub(crate) const STOPPED: u8 = 4;
-/// Exit code: the certificate is rejected.
-pub(crate) const REJECTED: u8 = 5;
-
 const ABOUT: &str = "\
 Finds the fastest parallel layout for training a large language model, proves it optimal, and \
 explains it.
@@ -51,11 +47,10 @@ Start here:
   parlayout catalog                    names of models, clusters and frameworks
 
 Exit codes:
-  0  solved, the layout obeys every rule, or the certificate is accepted
+  0  solved, or the layout obeys every rule
   2  bad input or usage
   3  proven infeasible; in `evaluate`, a rule is broken
   4  stopped at a limit; what was printed is the best known
-  5  `verify`: the certificate is rejected
 `batch` ends with the worst of its files: 2 before 3 before 4.";
 
 #[derive(Debug, Parser)]
@@ -93,8 +88,6 @@ enum Command {
     Explain(explain::ExplainArguments),
     /// Set two layouts side by side, term by term.
     Diff(diff::DiffArguments),
-    /// Check the certificate of an answer by computing everything in it anew.
-    Verify(verify::VerifyArguments),
     /// Score predictions and picks against files of measured runs.
     Backtest(backtest::BacktestArguments),
     /// Fit the cost model to your cluster with the runs that you have.
@@ -130,7 +123,6 @@ pub(crate) fn run() -> Result<ExitCode> {
         Command::Evaluate(arguments) => evaluate::run(&arguments, colour)?,
         Command::Explain(arguments) => explain::run(&arguments, colour)?,
         Command::Diff(arguments) => diff::run(&arguments, colour)?,
-        Command::Verify(arguments) => verify::run(&arguments, colour)?,
         Command::Backtest(arguments) => backtest::run(&arguments, colour)?,
         Command::Calibrate(arguments) => calibrate::run(&arguments, colour)?,
         Command::Export(arguments) => export::run(&arguments)?,

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use parlayout::instance;
-use parlayout::runs::{self, Run, RunSetups, RunsFile, Verdict};
+use parlayout::laboratory::runs::{self, Run, RunSetups, RunsFile, Verdict};
 
 use super::evaluate::EvaluateFormat;
 use super::instance_arguments::JobArguments;

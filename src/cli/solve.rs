@@ -7,10 +7,9 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use formulations::solve::{self, Statistics};
 use parlayout::axis::{Axis, AxisSet};
-use parlayout::certificate;
 use parlayout::instance::Instance;
 use parlayout::plan::{Formulation, Outcome};
-use parlayout::planner::objective::{self, Goal};
+use parlayout::planner::objective;
 use parlayout::planner::{self, PlanOptions, Pruning};
 use parlayout::report::{Colour, counts, json, table};
 
@@ -34,9 +33,6 @@ pub(crate) struct SolveArguments {
     /// `layout-choice`, whose rows are the rules, or with `--formulation staged` that one.
     #[arg(long, value_name = "FILE")]
     write_model: Option<PathBuf>,
-    /// Also write what proves the answer (docs/certificate.md), for `parlayout verify`.
-    #[arg(long, value_name = "FILE")]
-    certificate: Option<PathBuf>,
     /// Also say on standard error how long the search took and how much of that was the solver's.
     #[arg(long)]
     verbose: bool,
@@ -156,11 +152,7 @@ fn answer(arguments: &SolveArguments, colour: Colour) -> Result<u8> {
     }
     let style = style(colour, arguments.instance.typed());
     if let Some(goal) = arguments.goal.goal(&instance)? {
-        if arguments.certificate.is_some() {
-            has_certificate(&goal)?;
-        }
         let answer = objective::plan_for(&instance, &goal, &options)?;
-        write_certificate(arguments, &answer.instance, &answer.outcome)?;
         print(&match arguments.format {
             Format::Table => counts::solution(&goal, &answer, &style),
             Format::Json => json::solution_for(&goal, &answer),
@@ -168,40 +160,11 @@ fn answer(arguments: &SolveArguments, colour: Colour) -> Result<u8> {
         return Ok(exit_code(&answer.outcome));
     }
     let outcome = planner::plan(&instance, &options)?;
-    write_certificate(arguments, &instance, &outcome)?;
     print(&match arguments.format {
         Format::Table => table::solution(&instance, &outcome, &style),
         Format::Json => json::solution(&instance, &outcome),
     })?;
     Ok(exit_code(&outcome))
-}
-
-/// Whether answers to this goal have certificates: these prove that no layout is faster.
-fn has_certificate(goal: &Goal) -> Result<()> {
-    if goal.objective.is_over_counts() {
-        bail!(
-            "`--certificate` proves that no layout is faster on one number of GPUs, not that no other \
-             number is better\nhint: solve first, then certify the number that is found with `--gpus`"
-        );
-    }
-    if goal.deadline.is_some() || goal.at_least_mfu.is_some() {
-        bail!(
-            "`--certificate` proves that no layout is faster and says nothing of `--deadline` and \
-             `--at-least-mfu`\nhint: leave these out"
-        );
-    }
-    Ok(())
-}
-
-fn write_certificate(
-    arguments: &SolveArguments,
-    instance: &Instance,
-    outcome: &Outcome,
-) -> Result<()> {
-    let Some(path) = &arguments.certificate else {
-        return Ok(());
-    };
-    write(path, &certificate::certify(instance, outcome)?.to_text())
 }
 
 fn options(arguments: &SolveArguments) -> Result<PlanOptions> {

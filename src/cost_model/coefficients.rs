@@ -2,7 +2,7 @@
 
 use crate::cluster::Discrepancy;
 use crate::job::Job;
-use crate::layout::{Cell, Checkpointing};
+use crate::layout::{Checkpointing, Combination};
 use crate::quantity::{Bytes, Seconds};
 
 use super::compute::{self, Passes};
@@ -32,7 +32,7 @@ pub struct LayerTime {
 
 impl LayerTime {
     /// Work of the device and the host together, by `passes`.
-    fn new(job: &Job, cell: &Cell, passes: Passes) -> Self {
+    fn new(job: &Job, cell: &Combination, passes: Passes) -> Self {
         let attention = compute::attention(job, cell, passes);
         let mut layer = Self {
             gemm: compute::gemm(job, cell, passes),
@@ -126,9 +126,9 @@ pub enum Vocabulary {
 
 /// The coefficients of one cell.
 #[derive(Debug, Clone, PartialEq)]
-pub struct CellCosts {
+pub struct Costs {
     /// The cell.
-    pub cell: Cell,
+    pub cell: Combination,
     /// Micro-batches a step, `M`.
     pub micro_batches: u64,
     /// Time of one layer and micro-batch.
@@ -160,10 +160,10 @@ pub struct CellCosts {
     pub step_overhead: Seconds,
 }
 
-impl CellCosts {
+impl Costs {
     /// Derives the coefficients of `cell` for the programs: fills are counted in twentieths.
     #[must_use]
-    pub fn new(job: &Job, cell: &Cell) -> Self {
+    pub fn new(job: &Job, cell: &Combination) -> Self {
         let mut costs = Self::exact(job, cell);
         costs.fill_share = pipeline::countable_fills(costs.fill_share, cell);
         costs
@@ -171,7 +171,7 @@ impl CellCosts {
 
     /// Derives the coefficients of `cell`.
     #[must_use]
-    pub fn exact(job: &Job, cell: &Cell) -> Self {
+    pub fn exact(job: &Job, cell: &Combination) -> Self {
         let mut costs = Self::physical(job, cell);
         if let Some(discrepancy) = &job.cluster.discrepancy {
             costs.correct(job, discrepancy);
@@ -181,7 +181,7 @@ impl CellCosts {
     }
 
     /// The coefficients by the formulas alone.
-    fn physical(job: &Job, cell: &Cell) -> Self {
+    fn physical(job: &Job, cell: &Combination) -> Self {
         let tp = f64::from(cell.tensor_parallel);
         let micro_batches = cell.micro_batches(job.workload.global_batch).max(1);
         let layer = LayerTime::new(job, cell, Passes::TRAINING);

@@ -2,7 +2,7 @@
 
 use crate::framework::Logits;
 use crate::job::Job;
-use crate::layout::{Cell, Sharding};
+use crate::layout::{Combination, Sharding};
 use crate::quantity::{Bytes, BytesPerSecond, Seconds};
 
 use super::compute::Passes;
@@ -12,7 +12,7 @@ use super::memory::{sequence_split, tokens};
 /// all-reduce and the pair reduce-scatter, all-gather of sequence parallelism move the same
 /// bytes. A group larger than a node uses the network between nodes.
 #[must_use]
-pub fn tensor_parallel(job: &Job, cell: &Cell, passes: Passes) -> Seconds {
+pub fn tensor_parallel(job: &Job, cell: &Combination, passes: Passes) -> Seconds {
     let ranks = f64::from(cell.tensor_parallel);
     let message = 2.0 * tokens(job, cell) * job.transformer.hidden as f64;
     let bandwidth = if cell.tensor_parallel > job.cluster.gpus_per_node {
@@ -27,7 +27,7 @@ pub fn tensor_parallel(job: &Job, cell: &Cell, passes: Passes) -> Seconds {
 
 /// The head's collective on gathered logits, `(tp-1)/tp 2 t V` bytes; none on sharded ones.
 #[must_use]
-pub fn head(job: &Job, cell: &Cell) -> Seconds {
+pub fn head(job: &Job, cell: &Combination) -> Seconds {
     if job.framework.memory.logits == Logits::Sharded {
         return Seconds::ZERO;
     }
@@ -40,7 +40,7 @@ pub fn head(job: &Job, cell: &Cell) -> Seconds {
 /// does not hide it: `cp - 1` hops of `4 t kv_width / tp` bytes forward and twice that backward
 /// (Liu et al., Ring Attention, arXiv 2310.01889). The latency of each hop is never hidden.
 #[must_use]
-pub fn context_parallel(job: &Job, cell: &Cell, attention: Seconds) -> Seconds {
+pub fn context_parallel(job: &Job, cell: &Combination, attention: Seconds) -> Seconds {
     let hops = f64::from(cell.context_parallel) - 1.0;
     let width = job.transformer.key_value_width() as f64 / f64::from(cell.tensor_parallel);
     let traffic = Bytes::new(3.0 * hops * 4.0 * tokens(job, cell) * width);
@@ -59,7 +59,7 @@ pub fn context_parallel(job: &Job, cell: &Cell, attention: Seconds) -> Seconds {
 /// on different nodes the `min(g_node, G/pp)` GPUs of a node share its network; a job within one
 /// node uses the node's own. Interleaving passes every interface `v` times.
 #[must_use]
-pub fn pipeline_transfer(job: &Job, cell: &Cell) -> Seconds {
+pub fn pipeline_transfer(job: &Job, cell: &Combination) -> Seconds {
     if cell.pipeline_parallel == 1 {
         return Seconds::ZERO;
     }
@@ -79,7 +79,7 @@ pub fn pipeline_transfer(job: &Job, cell: &Cell) -> Seconds {
 }
 
 /// Replicas among which gradients are reduced, and how many of them share a node.
-fn replicas(job: &Job, cell: &Cell) -> (f64, f64) {
+fn replicas(job: &Job, cell: &Combination) -> (f64, f64) {
     let ranks = f64::from(cell.data_parallel) * f64::from(cell.context_parallel);
     let in_node = (job.cluster.gpus_per_node / cell.tensor_parallel).max(1);
     (ranks, ranks.min(f64::from(in_node)))
@@ -104,7 +104,7 @@ fn ring_bandwidth(job: &Job, in_node: f64) -> BytesPerSecond {
 /// ([`sharded_traffic`]); with HSDP only
 /// the replicas on different nodes reduce, each its node's share.
 #[must_use]
-pub fn data_parallel(job: &Job, cell: &Cell) -> Seconds {
+pub fn data_parallel(job: &Job, cell: &Combination) -> Seconds {
     let (all, in_node) = replicas(job, cell);
     let (ranks, share) = match cell.sharding {
         Sharding::Parameters => return Seconds::ZERO,
@@ -131,7 +131,7 @@ pub fn data_parallel(job: &Job, cell: &Cell) -> Seconds {
 /// scatters gradients after it: 6 bytes a parameter. HSDP does so within a node. ZeRO-2 scatters
 /// gradients only, a third of that.
 #[must_use]
-pub fn sharded_traffic(job: &Job, cell: &Cell) -> Seconds {
+pub fn sharded_traffic(job: &Job, cell: &Combination) -> Seconds {
     let (ranks, in_node) = replicas(job, cell);
     let shards = match cell.sharding {
         Sharding::Parameters | Sharding::Gradients => ranks,

@@ -5,7 +5,7 @@
 
 use crate::framework::OptimizerWork;
 use crate::job::Job;
-use crate::layout::{Cell, RmsNormKernel, Sharding};
+use crate::layout::{Combination, RmsNormKernel, Sharding};
 use crate::quantity::{Bytes, BytesPerSecond, Flops, FlopsPerSecond, Seconds};
 use crate::transformer::FeedForward;
 
@@ -54,7 +54,7 @@ pub fn gemm_throughput(job: &Job) -> FlopsPerSecond {
 
 /// Matrix products of a layer: `c 2 t (4 h^2 + 3 h f) / tp` FLOP.
 #[must_use]
-pub fn gemm(job: &Job, cell: &Cell, passes: Passes) -> Seconds {
+pub fn gemm(job: &Job, cell: &Combination, passes: Passes) -> Seconds {
     let weights = job.transformer.layer_weights() as f64 / f64::from(cell.tensor_parallel);
     Flops::new(passes.work * 2.0 * tokens(job, cell) * weights) / gemm_throughput(job)
 }
@@ -63,7 +63,7 @@ pub fn gemm(job: &Job, cell: &Cell, passes: Passes) -> Seconds {
 /// square `c 4 t s h / tp` at the efficiency of matrix products, and the softmax traffic
 /// `c/3 bytes t s a / tp`.
 #[must_use]
-pub fn attention(job: &Job, cell: &Cell, passes: Passes) -> Seconds {
+pub fn attention(job: &Job, cell: &Combination, passes: Passes) -> Seconds {
     use crate::layout::AttentionKernel::{Flash1, Flash2, MegatronFused, Torch};
     let tp = f64::from(cell.tensor_parallel);
     let pairs = tokens(job, cell) * job.workload.sequence_length as f64 / tp;
@@ -83,7 +83,7 @@ pub fn attention(job: &Job, cell: &Cell, passes: Passes) -> Seconds {
 /// Elementwise operators of a layer: `k_elem c/3 [48 t h / u + (24 t f + 72 t h) / tp]` bytes; a plain
 /// feed-forward block has half the `24 t f`.
 #[must_use]
-pub fn elementwise(job: &Job, cell: &Cell, passes: Passes) -> Seconds {
+pub fn elementwise(job: &Job, cell: &Combination, passes: Passes) -> Seconds {
     let (t, h) = (tokens(job, cell), job.transformer.hidden as f64);
     let gated = match job.transformer.feed_forward {
         FeedForward::Gated => 1.0,
@@ -97,7 +97,7 @@ pub fn elementwise(job: &Job, cell: &Cell, passes: Passes) -> Seconds {
 /// The two norms of a layer without the kernel: `c/3 2 by_rms t h / u` bytes; with the kernel
 /// their time is part of the elementwise operators.
 #[must_use]
-pub fn rmsnorm(job: &Job, cell: &Cell, passes: Passes) -> Seconds {
+pub fn rmsnorm(job: &Job, cell: &Combination, passes: Passes) -> Seconds {
     match cell.rmsnorm_kernel {
         RmsNormKernel::Fused => Seconds::ZERO,
         RmsNormKernel::Unfused => {
@@ -111,7 +111,7 @@ pub fn rmsnorm(job: &Job, cell: &Cell, passes: Passes) -> Seconds {
 /// Host time of a layer and micro-batch:
 /// `(c/3 + rc_launch [recomputed]) (t_launch + t_unfused [no RMSNorm kernel])`.
 #[must_use]
-pub fn launch(job: &Job, cell: &Cell, passes: Passes) -> Seconds {
+pub fn launch(job: &Job, cell: &Combination, passes: Passes) -> Seconds {
     let speed = &job.framework.speed;
     let unfused = match cell.rmsnorm_kernel {
         RmsNormKernel::Fused => Seconds::ZERO,
@@ -128,7 +128,7 @@ pub fn launch(job: &Job, cell: &Cell, passes: Passes) -> Seconds {
 /// Output layer and loss of a micro-batch on the last stage, without its collective:
 /// `6 t h V / tp` FLOP and `by_logit t V` bytes, the latter over `tp` where logits stay sharded.
 #[must_use]
-pub fn head(job: &Job, cell: &Cell) -> Seconds {
+pub fn head(job: &Job, cell: &Combination) -> Seconds {
     let logits = tokens(job, cell) * job.transformer.vocabulary as f64;
     let work = 6.0 * logits * job.transformer.hidden as f64 / f64::from(cell.tensor_parallel);
     let traffic = job.framework.speed.logit_bytes * logits / logit_split(job, cell);
@@ -138,7 +138,7 @@ pub fn head(job: &Job, cell: &Cell) -> Seconds {
 /// Optimizer time a parameter: 20 bytes pass through device memory (two moments and the master copy
 /// are read and written, gradient and weight once), over the replicas where they share the work.
 #[must_use]
-pub fn optimizer(job: &Job, cell: &Cell) -> Seconds {
+pub fn optimizer(job: &Job, cell: &Combination) -> Seconds {
     let shared = job.framework.speed.optimizer_work == OptimizerWork::Sharded
         && cell.sharding >= Sharding::OptimizerStates
         || cell.sharding >= Sharding::Parameters;
@@ -151,7 +151,7 @@ pub fn optimizer(job: &Job, cell: &Cell) -> Seconds {
 /// (`2 t (matrices - 1) h f / tp` FLOP), a third of its elementwise traffic, and a sixth of the
 /// launches of a forward and backward pass.
 #[must_use]
-pub fn feed_forward_again(job: &Job, cell: &Cell) -> Seconds {
+pub fn feed_forward_again(job: &Job, cell: &Combination) -> Seconds {
     let network = &job.transformer;
     let tp = f64::from(cell.tensor_parallel);
     let (t, f) = (tokens(job, cell), network.feed_forward_width as f64);
@@ -166,6 +166,6 @@ pub fn feed_forward_again(job: &Job, cell: &Cell) -> Seconds {
 /// Extra time of recomputing softmax and dropout of attention in a layer: one forward pass of
 /// attention itself. Flash attention recomputes itself already, so the mode saves nothing there.
 #[must_use]
-pub fn attention_core_again(job: &Job, cell: &Cell) -> Seconds {
+pub fn attention_core_again(job: &Job, cell: &Combination) -> Seconds {
     attention(job, cell, Passes::RECOMPUTED) - attention(job, cell, Passes::TRAINING)
 }

@@ -7,7 +7,7 @@
 use crate::cluster::Discrepancy;
 use crate::job::Job;
 use crate::layout::{
-    AttentionKernel, Cell, Checkpointing, Layout, RmsNormKernel, SequenceParallel,
+    AttentionKernel, Checkpointing, Combination, Layout, RmsNormKernel, SequenceParallel,
 };
 
 /// Coordinates of a cell.
@@ -16,7 +16,7 @@ pub const DIMENSIONS: usize = 11;
 /// Where a cell lies among others: `[3 log2 h, log2 s, log2 pp, log2 tp, log2 b, log2(M) / 2,
 /// log2(G) / 2, recomputed, kernel / 2, attention, 0.3 sp]`, attention = 0 flash 2, 1 flash 1, 2 none.
 #[must_use]
-pub fn features(job: &Job, cell: &Cell, checkpointing: Checkpointing) -> [f64; DIMENSIONS] {
+pub fn features(job: &Job, cell: &Combination, checkpointing: Checkpointing) -> [f64; DIMENSIONS] {
     let flag = |set: bool| f64::from(u8::from(set));
     let micro_batches = cell.micro_batches(job.workload.global_batch).max(1);
     let attention = match cell.attention_kernel {

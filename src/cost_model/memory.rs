@@ -6,7 +6,9 @@
 use crate::cluster::MemoryError;
 use crate::framework::Logits;
 use crate::job::Job;
-use crate::layout::{AttentionKernel, Cell, Recompute, RmsNormKernel, SequenceParallel, Sharding};
+use crate::layout::{
+    AttentionKernel, Combination, Recompute, RmsNormKernel, SequenceParallel, Sharding,
+};
 use crate::quantity::Bytes;
 use crate::transformer::FeedForward;
 
@@ -25,7 +27,7 @@ pub struct StateBytes {
 pub const WEIGHT_BYTES: f64 = 2.0;
 
 /// Ranks among which each part of the state is split.
-fn shards(job: &Job, cell: &Cell) -> f64 {
+fn shards(job: &Job, cell: &Combination) -> f64 {
     let replicas = f64::from(cell.data_parallel) * f64::from(cell.context_parallel);
     if cell.sharding == Sharding::Hybrid {
         replicas
@@ -38,7 +40,7 @@ fn shards(job: &Job, cell: &Cell) -> f64 {
 /// State bytes a parameter: `2 + g + o / dp` with ZeRO-1 (Rajbhandari et al., arXiv 1910.02054,
 /// section 5), `g` gradient bytes of the framework, `o` the optimizer's.
 #[must_use]
-pub fn state_bytes(job: &Job, cell: &Cell) -> StateBytes {
+pub fn state_bytes(job: &Job, cell: &Combination) -> StateBytes {
     let shards = shards(job, cell);
     let split = |from: Sharding| if cell.sharding >= from { shards } else { 1.0 };
     StateBytes {
@@ -50,14 +52,14 @@ pub fn state_bytes(job: &Job, cell: &Cell) -> StateBytes {
 
 /// Tokens of a micro-batch on one rank, `t = b s / cp`.
 #[must_use]
-pub fn tokens(job: &Job, cell: &Cell) -> f64 {
+pub fn tokens(job: &Job, cell: &Combination) -> f64 {
     f64::from(cell.micro_batch) * job.workload.sequence_length as f64
         / f64::from(cell.context_parallel)
 }
 
 /// `u`: the ranks among which the parts outside the tensor-parallel blocks are split.
 #[must_use]
-pub fn sequence_split(cell: &Cell) -> f64 {
+pub fn sequence_split(cell: &Combination) -> f64 {
     match cell.sequence_parallel {
         SequenceParallel::On => f64::from(cell.tensor_parallel),
         SequenceParallel::Off => 1.0,
@@ -92,7 +94,7 @@ impl LayerActivations {
 ///
 /// With grouped queries the four bytes an element of keys and values shrink to `kv_heads / a`; a
 /// plain feed-forward block keeps `4 f` instead of `8 f`.
-fn layer_activations(job: &Job, cell: &Cell) -> LayerActivations {
+fn layer_activations(job: &Job, cell: &Combination) -> LayerActivations {
     let network = &job.transformer;
     let (t, u) = (tokens(job, cell), sequence_split(cell));
     let tp = f64::from(cell.tensor_parallel);
@@ -144,7 +146,7 @@ pub struct LayerMemory {
 /// Activations of one layer and micro-batch, kept and recomputed. A fully checkpointed layer
 /// keeps its input, `2 t h / u`, and needs one layer's worth while it recomputes.
 #[must_use]
-pub fn layer(job: &Job, cell: &Cell) -> LayerMemory {
+pub fn layer(job: &Job, cell: &Combination) -> LayerMemory {
     let parts = layer_activations(job, cell);
     let input = 2.0 * tokens(job, cell) * job.transformer.hidden as f64 / sequence_split(cell);
     let dropped = |mode: Recompute| match mode {
@@ -170,7 +172,7 @@ pub fn layer(job: &Job, cell: &Cell) -> LayerMemory {
 /// Logits, their softmax and gradients on the last stage: `(18 + 6 [tp > 1]) t V` bytes in a
 /// framework that gathers them, that divided by `tp` in one that keeps them sharded.
 #[must_use]
-pub fn logits(job: &Job, cell: &Cell) -> Bytes {
+pub fn logits(job: &Job, cell: &Combination) -> Bytes {
     let habits = &job.framework.memory;
     let split = logit_split(job, cell);
     let gathers = cell.tensor_parallel > 1 && habits.logits == Logits::Gathered;
@@ -185,7 +187,7 @@ pub fn logits(job: &Job, cell: &Cell) -> Bytes {
 
 /// Tensor-parallel ranks among which the logits are split.
 #[must_use]
-pub fn logit_split(job: &Job, cell: &Cell) -> f64 {
+pub fn logit_split(job: &Job, cell: &Combination) -> f64 {
     match job.framework.memory.logits {
         Logits::Gathered => 1.0,
         Logits::Sharded => f64::from(cell.tensor_parallel),
@@ -196,7 +198,7 @@ pub fn logit_split(job: &Job, cell: &Cell) -> f64 {
 /// several ranks, and with ZeRO-3 the gathered weights of two layers (the one that computes and
 /// the one that is fetched).
 #[must_use]
-pub fn fixed(job: &Job, cell: &Cell) -> Bytes {
+pub fn fixed(job: &Job, cell: &Combination) -> Bytes {
     let degrees = [
         cell.tensor_parallel,
         cell.pipeline_parallel,

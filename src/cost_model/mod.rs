@@ -7,7 +7,7 @@
 //! 1 without. Bytes, FLOP and seconds throughout.
 //!
 //! For a fixed cell everything is linear in the layers of each stage, apart from two maxima:
-//! [`CellCosts`] holds the coefficients, [`evaluate`] adds them up for given stages, and the
+//! [`Costs`] holds the coefficients, [`evaluate`] adds them up for given stages, and the
 //! staged program decides the layers with the same coefficients.
 
 mod coefficients;
@@ -20,5 +20,5 @@ pub mod pipeline;
 pub mod prediction;
 mod step_time;
 
-pub use coefficients::{CellCosts, LayerTime, StageExtra, Vocabulary};
+pub use coefficients::{Costs, LayerTime, StageExtra, Vocabulary};
 pub use step_time::{duration, evaluate, stage_peak};

@@ -2,7 +2,7 @@
 
 use crate::framework::Partition;
 use crate::job::Job;
-use crate::layout::{Cell, Schedule};
+use crate::layout::{Combination, Schedule};
 
 /// Layers of each stage when the framework cuts the network itself; `None` when its rule allows
 /// no cut into `stages`.
@@ -95,7 +95,7 @@ fn first_and_last(layers: u32, stages: u32) -> Option<Vec<u32>> {
 /// Interleaved: `(v - 1) pp + 2 (pp - stage - 1) + 1` chunks, at most `M v`. Zero bubble 2p keeps
 /// `2 pp - 1` on every stage (Qi et al., arXiv 2401.10241, table 2); all-forward-all-backward all.
 #[must_use]
-pub fn chunks_in_flight(cell: &Cell, stage: u32, micro_batches: u64) -> u64 {
+pub fn chunks_in_flight(cell: &Combination, stage: u32, micro_batches: u64) -> u64 {
     let (pp, v) = (
         u64::from(cell.pipeline_parallel),
         u64::from(cell.virtual_stages),
@@ -114,7 +114,7 @@ pub fn chunks_in_flight(cell: &Cell, stage: u32, micro_batches: u64) -> u64 {
 /// `beta (i + (1 - i) / v)` interleaved (`i` = 0 in theory: Narayanan et al., arXiv 2104.04473,
 /// equation 3), measured rates under zero-bubble schedules (Qi et al., arXiv 2401.10241, table 4).
 #[must_use]
-pub fn fill_share(job: &Job, cell: &Cell) -> f64 {
+pub fn fill_share(job: &Job, cell: &Combination) -> f64 {
     let (speed, v) = (&job.framework.speed, f64::from(cell.virtual_stages));
     match cell.schedule {
         Schedule::OneForwardOneBackward | Schedule::AllForwardAllBackward => {
@@ -128,7 +128,7 @@ pub fn fill_share(job: &Job, cell: &Cell) -> f64 {
 /// The number of fills nearest to `share` of which `v` are a multiple of a twentieth: with it step
 /// times stay whole numbers of a quantum in the programs.
 #[must_use]
-pub fn countable_fills(share: f64, cell: &Cell) -> f64 {
+pub fn countable_fills(share: f64, cell: &Combination) -> f64 {
     let steps = f64::from(cell.virtual_stages) * FILL_STEPS;
     (share * steps).round() / steps
 }

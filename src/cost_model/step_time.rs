@@ -5,7 +5,7 @@ use crate::layout::Stage;
 use crate::quantity::{Bytes, Seconds};
 
 use super::prediction::{MemoryUse, Prediction, StageMemory, StepTime};
-use super::{CellCosts, flops, memory};
+use super::{Costs, flops, memory};
 
 /// Predicts time and memory of the layout with these stages.
 ///
@@ -18,7 +18,7 @@ use super::{CellCosts, flops, memory};
 ///
 /// If `stages` is empty.
 #[must_use]
-pub fn evaluate(job: &Job, costs: &CellCosts, stages: &[Stage]) -> Prediction {
+pub fn evaluate(job: &Job, costs: &Costs, stages: &[Stage]) -> Prediction {
     let memory = memory_use(job, costs, stages);
     let time = step_time(costs, stages);
     let step_time = time.total();
@@ -40,17 +40,17 @@ pub fn evaluate(job: &Job, costs: &CellCosts, stages: &[Stage]) -> Prediction {
 ///
 /// If `stages` is empty.
 #[must_use]
-pub fn duration(costs: &CellCosts, stages: &[Stage]) -> Seconds {
+pub fn duration(costs: &Costs, stages: &[Stage]) -> Seconds {
     step_time(costs, stages).total()
 }
 
 /// Peak memory of stage `index`, as [`evaluate`] predicts it.
 #[must_use]
-pub fn stage_peak(costs: &CellCosts, index: u32, stage: &Stage) -> Bytes {
+pub fn stage_peak(costs: &Costs, index: u32, stage: &Stage) -> Bytes {
     stage_memory(costs, index, stage).peak()
 }
 
-fn memory_use(job: &Job, costs: &CellCosts, stages: &[Stage]) -> MemoryUse {
+fn memory_use(job: &Job, costs: &Costs, stages: &[Stage]) -> MemoryUse {
     let stages = (0..)
         .zip(stages)
         .map(|(index, stage)| stage_memory(costs, index, stage));
@@ -61,7 +61,7 @@ fn memory_use(job: &Job, costs: &CellCosts, stages: &[Stage]) -> MemoryUse {
 }
 
 /// `n P + f ((n - k) A + k C) + [k > 0] W + m`, by component.
-fn stage_memory(costs: &CellCosts, index: u32, stage: &Stage) -> StageMemory {
+fn stage_memory(costs: &Costs, index: u32, stage: &Stage) -> StageMemory {
     let extra = costs.extra(index);
     let parameters = f64::from(stage.layers) * costs.layer_parameters + extra.parameters;
     let plain = f64::from(stage.layers - stage.checkpointed_layers());
@@ -85,13 +85,13 @@ fn stage_memory(costs: &CellCosts, index: u32, stage: &Stage) -> StageMemory {
 }
 
 /// Time of a stage for one micro-batch.
-fn stage_time(costs: &CellCosts, index: u32, stage: &Stage) -> Seconds {
+fn stage_time(costs: &Costs, index: u32, stage: &Stage) -> Seconds {
     costs.layer.total() * f64::from(stage.layers)
         + recompute_time(costs, stage)
         + costs.extra(index).time()
 }
 
-fn recompute_time(costs: &CellCosts, stage: &Stage) -> Seconds {
+fn recompute_time(costs: &Costs, stage: &Stage) -> Seconds {
     costs
         .recompute
         .iter()
@@ -100,7 +100,7 @@ fn recompute_time(costs: &CellCosts, stage: &Stage) -> Seconds {
         .sum()
 }
 
-fn step_time(costs: &CellCosts, stages: &[Stage]) -> StepTime {
+fn step_time(costs: &Costs, stages: &[Stage]) -> StepTime {
     let (mut slowest, mut longest, mut sum) = (0, Seconds::ZERO, Seconds::ZERO);
     let mut parameters = 0.0_f64;
     for (index, stage) in (0..).zip(stages) {

@@ -1,6 +1,6 @@
 //! Which limits keep the best layout from being faster, and by how much.
 
-use crate::axis::{Axis, Candidate};
+use crate::axis::{Axis, FlaggedCombination};
 use crate::framework::{CheckpointRule, FusedRmsNorm, Partition};
 use crate::instance::Instance;
 use crate::layout::{Checkpointing, Layout};
@@ -162,8 +162,8 @@ fn dropped(instance: &Instance, limit: Limit, chosen: &Layout) -> Instance {
     freer
 }
 
-fn candidate(layout: &Layout) -> Candidate {
-    Candidate {
+fn candidate(layout: &Layout) -> FlaggedCombination {
+    FlaggedCombination {
         cell: layout.cell,
         checkpointing: Checkpointing::None,
     }

@@ -1,6 +1,6 @@
 //! The least change of a quantity that gives an instance a layout.
 
-use crate::axis::Candidate;
+use crate::axis::FlaggedCombination;
 use crate::cost_model::memory;
 use crate::instance::Instance;
 use crate::planner::infeasibility::{least_shortage, may_have_layout};
@@ -20,7 +20,7 @@ type Variations = Vec<(Change, Instance)>;
 pub(super) fn variations(
     instance: &Instance,
     quantity: Quantity,
-    (witness, deadline): (&Candidate, Deadline),
+    (witness, deadline): (&FlaggedCombination, Deadline),
 ) -> Result<Variations, PlanError> {
     match quantity {
         Quantity::Gpus => gpus(instance, witness, deadline),
@@ -52,7 +52,7 @@ fn first(
 /// The smallest node that holds the tensor-parallel groups of the witness.
 fn node_size(
     instance: &Instance,
-    witness: &Candidate,
+    witness: &FlaggedCombination,
     deadline: Deadline,
 ) -> Result<Variations, PlanError> {
     let from = instance.job.cluster.gpus_per_node;
@@ -75,7 +75,7 @@ const MOST_TIMES_GPUS: u32 = 16;
 
 fn gpus(
     instance: &Instance,
-    witness: &Candidate,
+    witness: &FlaggedCombination,
     deadline: Deadline,
 ) -> Result<Variations, PlanError> {
     let (from, node) = (
@@ -211,7 +211,7 @@ const BATCHES_TRIED: u64 = 512;
 /// The nearest smaller and the nearest larger global batch with a layout.
 fn global_batch(
     instance: &Instance,
-    witness: &Candidate,
+    witness: &FlaggedCombination,
     deadline: Deadline,
 ) -> Result<Variations, PlanError> {
     let from = instance.job.workload.global_batch;

@@ -339,7 +339,7 @@ fn merge_permits(changes: &mut Vec<Change>) {
 /// The codes of an axis that a layout uses: one, or several flags of checkpointing.
 fn used_values(axis: Axis, layout: &Layout) -> Vec<u32> {
     if axis != Axis::Checkpointing {
-        let candidate = crate::axis::Candidate {
+        let candidate = crate::axis::FlaggedCombination {
             cell: layout.cell,
             checkpointing: Checkpointing::None,
         };

@@ -1,6 +1,6 @@
 //! Why not another choice: the best layout with it, against the best of all.
 
-use crate::axis::{Assignment, Axis, Candidate};
+use crate::axis::{Assignment, Axis, FlaggedCombination};
 use crate::instance::Instance;
 use crate::layout::{Checkpointing, Layout};
 use crate::plan::Evaluated;
@@ -98,7 +98,7 @@ pub fn why_not_within(
 
 /// Whether the layout has the value; `checkpointing` where all layers are alike.
 fn has(layout: &Layout, (axis, code): (Axis, u32)) -> bool {
-    let candidate = Candidate {
+    let candidate = FlaggedCombination {
         cell: layout.cell,
         checkpointing: Checkpointing::None,
     };

@@ -2,11 +2,11 @@
 
 use std::time::Instant;
 
-use crate::axis::{Axis, Candidate};
+use crate::axis::{Axis, FlaggedCombination};
 use crate::cost_model::pipeline::{even_partition, interleaved_partition};
 use crate::framework::FusedRmsNorm;
 use crate::instance::Instance;
-use crate::layout::{Cell, Checkpointing, Layout, RmsNormKernel, Stage};
+use crate::layout::{Checkpointing, Combination, Layout, RmsNormKernel, Stage};
 use crate::rule::{Rule, RuleSet};
 
 use super::constraints;
@@ -22,7 +22,7 @@ pub const LEAST_LISTED: usize = 100_000;
 #[derive(Debug, Clone)]
 pub struct Candidates {
     /// In the order that breaks ties: earlier wins among equals.
-    pub entries: Vec<(Candidate, RuleSet)>,
+    pub entries: Vec<(FlaggedCombination, RuleSet)>,
     /// Rules whose violators were left out.
     pub applied_before: Vec<Rule>,
     /// Whether the time was over before all were listed.
@@ -109,7 +109,7 @@ struct Walk<'a> {
     by_degrees: RuleSet,
     deadline: Option<Instant>,
     is_cut: bool,
-    entries: Vec<(Candidate, RuleSet)>,
+    entries: Vec<(FlaggedCombination, RuleSet)>,
 }
 
 impl Walk<'_> {
@@ -120,7 +120,7 @@ impl Walk<'_> {
             if self.is_cut {
                 return;
             }
-            let degrees = Candidate::from_codes(&self.codes);
+            let degrees = FlaggedCombination::from_codes(&self.codes);
             self.by_degrees = broken_by_degrees(self.instance, &degrees.cell);
             let relaxed = self.instance.space.relaxed;
             if !self.literal && !self.by_degrees.without(relaxed).is_empty() {
@@ -128,7 +128,7 @@ impl Walk<'_> {
             }
         }
         let Some(&axis) = ORDER.get(depth) else {
-            let candidate = Candidate::from_codes(&self.codes);
+            let candidate = FlaggedCombination::from_codes(&self.codes);
             let broken = self
                 .by_degrees
                 .union(broken_by_flags(self.instance, &candidate))
@@ -167,14 +167,14 @@ fn fills_cluster(instance: &Instance, codes: &[u32; Axis::COUNT]) -> bool {
 
 /// The rules on discrete choices that the candidate breaks.
 #[must_use]
-pub fn broken_rules(instance: &Instance, candidate: &Candidate) -> RuleSet {
+pub fn broken_rules(instance: &Instance, candidate: &FlaggedCombination) -> RuleSet {
     broken_by_degrees(instance, &candidate.cell)
         .union(broken_by_flags(instance, candidate))
         .without(instance.space.relaxed)
 }
 
 /// The rules that degrees, virtual stages and the micro-batch break whatever the other choices.
-fn broken_by_degrees(instance: &Instance, cell: &Cell) -> RuleSet {
+fn broken_by_degrees(instance: &Instance, cell: &Combination) -> RuleSet {
     let job = &instance.job;
     let tp = u64::from(cell.tensor_parallel);
     let pp = u64::from(cell.pipeline_parallel);
@@ -209,7 +209,7 @@ fn broken_by_degrees(instance: &Instance, cell: &Cell) -> RuleSet {
 }
 
 /// The rules that the other choices break, together with the degrees.
-fn broken_by_flags(instance: &Instance, candidate: &Candidate) -> RuleSet {
+fn broken_by_flags(instance: &Instance, candidate: &FlaggedCombination) -> RuleSet {
     let cell = &candidate.cell;
     let mut broken = RuleSet::EMPTY;
     broken.insert_if(
@@ -246,14 +246,14 @@ fn broken_by_flags(instance: &Instance, candidate: &Candidate) -> RuleSet {
 
 /// `gb mod (dp b)`: 0 for whole micro-batches on every replica.
 #[must_use]
-pub fn batch_remainder(instance: &Instance, cell: &Cell) -> u64 {
+pub fn batch_remainder(instance: &Instance, cell: &Combination) -> u64 {
     let at_once = u64::from(cell.data_parallel) * u64::from(cell.micro_batch);
     instance.job.workload.global_batch % at_once
 }
 
 /// 0 where `tp` divides the key-value heads or is a multiple of them.
 #[must_use]
-pub fn key_value_remainder(instance: &Instance, cell: &Cell) -> u64 {
+pub fn key_value_remainder(instance: &Instance, cell: &Combination) -> u64 {
     let (groups, tp) = (
         instance.job.transformer.key_value_heads,
         u64::from(cell.tensor_parallel),
@@ -263,7 +263,7 @@ pub fn key_value_remainder(instance: &Instance, cell: &Cell) -> u64 {
 
 /// Tokens of the sequence left over when it is split.
 #[must_use]
-pub fn sequence_remainder(instance: &Instance, cell: &Cell) -> u64 {
+pub fn sequence_remainder(instance: &Instance, cell: &Combination) -> u64 {
     let sequence = instance.job.workload.sequence_length;
     let context = u64::from(cell.context_parallel);
     let zigzag = if context > 1 {
@@ -283,7 +283,7 @@ pub fn sequence_remainder(instance: &Instance, cell: &Cell) -> u64 {
 /// Layers of each stage by the framework's own cut; `None` if there is none that gives every
 /// model chunk a layer.
 #[must_use]
-pub fn partition(instance: &Instance, cell: &Cell) -> Option<Vec<u32>> {
+pub fn partition(instance: &Instance, cell: &Combination) -> Option<Vec<u32>> {
     let layers = instance.job.transformer.layers;
     if cell.pipeline_parallel > layers {
         return None;
@@ -302,7 +302,7 @@ pub fn partition(instance: &Instance, cell: &Cell) -> Option<Vec<u32>> {
 
 /// The candidate's layout: the framework's own cut, every layer checkpointed alike.
 #[must_use]
-pub fn layout(instance: &Instance, candidate: &Candidate) -> Option<Layout> {
+pub fn layout(instance: &Instance, candidate: &FlaggedCombination) -> Option<Layout> {
     let cut = partition(instance, &candidate.cell)?;
     let stages = cut.into_iter().map(|layers| {
         let mut stage = Stage {

@@ -5,16 +5,19 @@
 
 use std::collections::HashMap;
 
-use crate::axis::{AxisSet, Candidate};
+use crate::axis::{AxisSet, FlaggedCombination};
 
 /// The class of each combination: two share one if they have the same values on all of `axes`.
 /// Without axes every combination is a class of its own.
-pub(super) fn classes(candidates: impl Iterator<Item = Candidate>, axes: AxisSet) -> Vec<usize> {
+pub(super) fn classes(
+    candidates: impl Iterator<Item = FlaggedCombination>,
+    axes: AxisSet,
+) -> Vec<usize> {
     if axes.is_empty() {
         return candidates.enumerate().map(|(index, _)| index).collect();
     }
     let mut known: HashMap<Vec<u32>, usize> = HashMap::new();
-    let class = |candidate: Candidate| {
+    let class = |candidate: FlaggedCombination| {
         let key = axes.iter().map(|axis| candidate.code(axis)).collect();
         let next = known.len();
         *known.entry(key).or_insert(next)
@@ -80,7 +83,7 @@ mod tests {
         let candidate = |tensor_parallel: u32, micro_batch: u32| {
             let mut cell = fixture::llama_13b_layout().cell;
             (cell.tensor_parallel, cell.micro_batch) = (tensor_parallel, micro_batch);
-            Candidate {
+            FlaggedCombination {
                 cell,
                 checkpointing: Checkpointing::None,
             }

@@ -9,16 +9,16 @@ use formulations::layout_choice::{LeftSide, Rule as Row};
 use formulations::model::Sense;
 use formulations::staged::{Scope, SideRow, StageIndex, StageTerm};
 
-use crate::axis::Candidate;
+use crate::axis::FlaggedCombination;
 use crate::constraint::{Comparison, Constraint, Decision};
 use crate::instance::Instance;
-use crate::layout::{Cell, Layout};
+use crate::layout::{Combination, Layout};
 
 use super::candidates;
 
 /// Whether a row over discrete choices excludes the cell.
 #[must_use]
-pub fn breaks_cell(instance: &Instance, cell: &Cell) -> bool {
+pub fn breaks_cell(instance: &Instance, cell: &Combination) -> bool {
     let batch = instance.job.workload.global_batch;
     let mut rows = instance.space.constraints.iter();
     rows.any(|row| row.is_of_cell() && !row.holds(cell_part(row, cell, batch)))
@@ -92,7 +92,7 @@ const fn greatest_common_divisor(mut one: i64, mut other: i64) -> i64 {
 }
 
 /// What the discrete choices contribute to the left side.
-fn cell_part(row: &Constraint, cell: &Cell, batch: u64) -> i64 {
+fn cell_part(row: &Constraint, cell: &Combination, batch: u64) -> i64 {
     let without_layers = Layout {
         cell: *cell,
         stages: Vec::new(),
@@ -109,9 +109,9 @@ const fn sense(comparison: Comparison) -> Sense {
 }
 
 /// The rows of the program `layout choice` over these combinations.
-pub(super) fn choice_rows(instance: &Instance, chosen: &[Candidate]) -> Vec<Row> {
+pub(super) fn choice_rows(instance: &Instance, chosen: &[FlaggedCombination]) -> Vec<Row> {
     let batch = instance.job.workload.global_batch;
-    let left = |row: &Constraint, candidate: &Candidate| {
+    let left = |row: &Constraint, candidate: &FlaggedCombination| {
         let layout = candidates::layout(instance, candidate);
         layout.map_or_else(
             || cell_part(row, &candidate.cell, batch),
@@ -128,7 +128,7 @@ pub(super) fn choice_rows(instance: &Instance, chosen: &[Candidate]) -> Vec<Row>
 }
 
 /// The rows over layers of the program `staged`, whose cells stand for these combinations.
-pub(super) fn side_rows(instance: &Instance, cells: &[Cell]) -> Vec<SideRow> {
+pub(super) fn side_rows(instance: &Instance, cells: &[Combination]) -> Vec<SideRow> {
     let batch = instance.job.workload.global_batch;
     let rows = over_layers(instance).map(|row| {
         let mut layers: Vec<StageTerm> = Vec::new();

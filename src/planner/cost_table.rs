@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use crate::axis::Candidate;
-use crate::cost_model::CellCosts;
+use crate::axis::FlaggedCombination;
+use crate::cost_model::Costs;
 use crate::instance::Instance;
-use crate::layout::{Cell, Layout};
+use crate::layout::{Combination, Layout};
 use crate::plan::Extent;
 use crate::quantity::Seconds;
 use crate::rule::{Rule, RuleSet};
@@ -18,7 +18,7 @@ use super::quantise::{self, CellUnits, Quantum, StageLists};
 #[derive(Debug, Clone, Copy)]
 pub struct Entry {
     /// The combination.
-    pub candidate: Candidate,
+    pub candidate: FlaggedCombination,
     /// Rules on discrete choices that it breaks.
     pub broken: RuleSet,
     /// Position of its cell's coefficients, where it breaks none.
@@ -74,11 +74,11 @@ impl<'a> CostTable<'a> {
     pub fn within(instance: &'a Instance, time_limit: Option<Duration>) -> Self {
         let deadline = time_limit.and_then(|limit| Instant::now().checked_add(limit / LISTING));
         let listed = candidates::list_until(instance, deadline);
-        let mut positions: HashMap<Cell, usize> = HashMap::new();
-        let mut costs: Vec<CellCosts> = Vec::new();
-        let mut cell_of = |candidate: &Candidate| {
+        let mut positions: HashMap<Combination, usize> = HashMap::new();
+        let mut costs: Vec<Costs> = Vec::new();
+        let mut cell_of = |candidate: &FlaggedCombination| {
             *positions.entry(candidate.cell).or_insert_with(|| {
-                costs.push(CellCosts::new(&instance.job, &candidate.cell));
+                costs.push(Costs::new(&instance.job, &candidate.cell));
                 costs.len() - 1
             })
         };
@@ -159,7 +159,7 @@ impl<'a> CostTable<'a> {
 }
 
 /// The unit of time for a space: fine enough for the layers of every cell that may be near the best.
-fn quantum(costs: &[CellCosts], layers: u32) -> Quantum {
+fn quantum(costs: &[Costs], layers: u32) -> Quantum {
     // Cells this far from the best even without a bubble are not it.
     const NEAR: f64 = 1.3;
     let ideal: Vec<Seconds> = costs
@@ -172,21 +172,21 @@ fn quantum(costs: &[CellCosts], layers: u32) -> Quantum {
         .iter()
         .zip(&ideal)
         .filter(|(_, time)| time.value() <= NEAR * fastest);
-    let chunk = |costs: &CellCosts| costs.layer.total() / f64::from(costs.cell.virtual_stages);
+    let chunk = |costs: &Costs| costs.layer.total() / f64::from(costs.cell.virtual_stages);
     let layer = least(&mut near.map(|(costs, _)| chunk(costs).value()));
     let sane = |time: f64| Seconds::new(time.clamp(1e-9, 1e12));
     Quantum::for_times(sane(fastest), sane(layer))
 }
 
 /// Step time of a cell whose work splits evenly over its stages, without recomputation.
-fn ideal_step_time(costs: &CellCosts, layers: u32) -> Seconds {
+fn ideal_step_time(costs: &Costs, layers: u32) -> Seconds {
     costs.layer.total()
         * (costs.micro_batches as f64 * f64::from(layers) / f64::from(costs.cell.pipeline_parallel))
 }
 
 /// A lower bound on the step time: the slowest stage takes at least the mean of all stages, the
 /// largest holds at least the mean share.
-fn balanced_bound(units: &CellUnits, candidate: &Candidate, layers: i64) -> i64 {
+fn balanced_bound(units: &CellUnits, candidate: &FlaggedCombination, layers: i64) -> i64 {
     let recompute = candidate
         .checkpointing
         .recompute()

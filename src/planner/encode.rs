@@ -5,7 +5,7 @@ use formulations::layout_choice::{
 };
 use formulations::model::Sense;
 
-use crate::axis::{Axis, Candidate};
+use crate::axis::{Axis, FlaggedCombination};
 use crate::framework::FusedRmsNorm;
 use crate::instance::Instance;
 use crate::layout::{Checkpointing, RmsNormKernel, Schedule, SequenceParallel, Sharding};
@@ -19,7 +19,7 @@ use super::cost_table::CostTable;
 #[must_use]
 pub fn data(table: &CostTable, indices: &[usize]) -> Data {
     let instance = table.instance;
-    let chosen: Vec<Candidate> = indices
+    let chosen: Vec<FlaggedCombination> = indices
         .iter()
         .map(|&index| table.entries[index].candidate)
         .collect();
@@ -233,10 +233,10 @@ fn number_repeated(rows: &mut [Row]) {
 }
 
 /// Rules on products of axes: one coefficient a combination.
-fn item_rows(instance: &Instance, chosen: &[Candidate]) -> Vec<Row> {
+fn item_rows(instance: &Instance, chosen: &[FlaggedCombination]) -> Vec<Row> {
     let job = &instance.job;
     let batch = job.workload.global_batch;
-    let over = |coefficient: &dyn Fn(&Candidate) -> i64| {
+    let over = |coefficient: &dyn Fn(&FlaggedCombination) -> i64| {
         LeftSide::OverItems(chosen.iter().map(coefficient).collect())
     };
     let at_most_zero = |rule: Rule, left: LeftSide| Row {

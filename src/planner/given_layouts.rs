@@ -7,8 +7,8 @@ use formulations::layout_choice::{self as program, Data, Item, LeftSide, Rule as
 use formulations::model::Sense;
 use formulations::solve::{Outcome as Solved, SolverOptions};
 
-use crate::axis::{Axis, Candidate};
-use crate::cost_model::{CellCosts, Vocabulary};
+use crate::axis::{Axis, FlaggedCombination};
+use crate::cost_model::{Costs, Vocabulary};
 use crate::job::Job;
 use crate::layout::Layout;
 use crate::quantity::Seconds;
@@ -50,15 +50,15 @@ pub fn data(layouts: &[GivenLayout], max_oom_risk: f64) -> Data {
         })
         .collect();
     let memory: Vec<&[i64]> = memory.iter().map(Vec::as_slice).collect();
-    let candidates: Vec<Candidate> = layouts
+    let candidates: Vec<FlaggedCombination> = layouts
         .iter()
-        .map(|given| Candidate {
+        .map(|given| FlaggedCombination {
             cell: given.layout.cell,
             checkpointing: given.layout.checkpointing(),
         })
         .collect();
     let values = values(&candidates);
-    let choice = |candidate: &Candidate| {
+    let choice = |candidate: &FlaggedCombination| {
         let positions = Axis::ALL.map(|axis| {
             let codes = &values[axis as usize];
             codes.partition_point(|&code| code < candidate.code(axis))
@@ -77,7 +77,7 @@ pub fn data(layouts: &[GivenLayout], max_oom_risk: f64) -> Data {
 }
 
 /// The codes that occur on each axis, ascending.
-fn values(candidates: &[Candidate]) -> [Vec<u32>; Axis::COUNT] {
+fn values(candidates: &[FlaggedCombination]) -> [Vec<u32>; Axis::COUNT] {
     Axis::ALL.map(|axis| {
         let codes = candidates.iter().map(|candidate| candidate.code(axis));
         let mut codes: Vec<u32> = codes.collect();
@@ -97,7 +97,7 @@ struct Cost {
 impl Cost {
     fn new(given: &GivenLayout, max_oom_risk: f64) -> Self {
         let (job, layout) = (given.job, given.layout);
-        let costs = CellCosts::new(job, &layout.cell).with_vocabulary(given.vocabulary);
+        let costs = Costs::new(job, &layout.cell).with_vocabulary(given.vocabulary);
         // Layouts are not compared layer by layer: the finest unit serves best.
         let quantum = Quantum::for_times(given.step_time, Seconds::ZERO);
         let units = CellUnits::new(&costs, quantum);

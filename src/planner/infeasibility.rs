@@ -26,7 +26,7 @@ pub use requirement::{Requirement, RequirementSet};
 pub use universe::{context_parallel_degrees, tensor_parallel_degrees, unlisted_values};
 pub use walk::Correction;
 
-use crate::axis::Candidate;
+use crate::axis::FlaggedCombination;
 use crate::feasibility;
 use crate::instance::Instance;
 use crate::layout::{Checkpointing, Layout, Recompute};
@@ -235,7 +235,7 @@ pub fn nearest(
     } else {
         (None, None)
     };
-    let candidate = layout.as_ref().map(|layout| Candidate {
+    let candidate = layout.as_ref().map(|layout| FlaggedCombination {
         cell: layout.cell,
         checkpointing: main_flag(layout),
     });

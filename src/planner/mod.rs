@@ -23,7 +23,7 @@ use formulations::staged::StagedError;
 pub use deadline::Deadline;
 
 use crate::axis::AxisSet;
-use crate::cost_model::{self, CellCosts};
+use crate::cost_model::{self, Costs};
 use crate::feasibility;
 use crate::instance::Instance;
 use crate::layout::Layout;
@@ -173,7 +173,7 @@ pub fn best(instance: &Instance, options: &PlanOptions) -> Result<Best, PlanErro
 /// The layout with its prediction.
 #[must_use]
 pub fn evaluate(instance: &Instance, layout: Layout) -> Evaluated {
-    let costs = CellCosts::new(&instance.job, &layout.cell);
+    let costs = Costs::new(&instance.job, &layout.cell);
     let prediction = cost_model::evaluate(&instance.job, &costs, &layout.stages);
     Evaluated { layout, prediction }
 }

@@ -14,7 +14,7 @@ use std::cmp::Ordering;
 
 use rayon::prelude::*;
 
-use crate::axis::Candidate;
+use crate::axis::FlaggedCombination;
 use crate::cluster::Cluster;
 use crate::cost_model::compute;
 use crate::instance::Instance;
@@ -348,7 +348,7 @@ fn missed(instance: &Instance, goal: &Goal, options: &PlanOptions) -> Result<Out
             .map(|missed| missed.rule.clone())
             .collect(),
         nearest: Some(Nearest {
-            candidate: Candidate {
+            candidate: FlaggedCombination {
                 cell: plan.layout.cell,
                 checkpointing: Checkpointing::None,
             },

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::cost_model::pipeline::{FILL_STEPS, chunks_in_flight};
-use crate::cost_model::{CellCosts, flops, memory};
+use crate::cost_model::{Costs, flops, memory};
 use crate::instance::Instance;
 use crate::job::Job;
 use crate::layout::{Schedule, Stage};
@@ -156,7 +156,7 @@ type StageKey = ([StageUnits; 3], u32, u32, Schedule, u64);
 
 impl StageLists {
     /// The stages of a cell.
-    fn stages(&mut self, costs: &CellCosts, unit: impl Fn(u32) -> StageUnits) -> Arc<[StageUnits]> {
+    fn stages(&mut self, costs: &Costs, unit: impl Fn(u32) -> StageUnits) -> Arc<[StageUnits]> {
         let cell = &costs.cell;
         let count = cell.pipeline_parallel;
         // Embedding and head are on the ends or on all stages: those in the middle are alike but for
@@ -179,13 +179,13 @@ impl StageLists {
 impl CellUnits {
     /// Rounds the coefficients of a cell.
     #[must_use]
-    pub fn new(costs: &CellCosts, quantum: Quantum) -> Self {
+    pub fn new(costs: &Costs, quantum: Quantum) -> Self {
         Self::sharing(costs, quantum, &mut StageLists::default())
     }
 
     /// The same, sharing stages with the cells before.
     #[must_use]
-    pub fn sharing(costs: &CellCosts, quantum: Quantum, lists: &mut StageLists) -> Self {
+    pub fn sharing(costs: &Costs, quantum: Quantum, lists: &mut StageLists) -> Self {
         let v = f64::from(costs.cell.virtual_stages);
         let time = |duration: Seconds| quantum.round(duration / v);
         let share = |amount: Bytes| up(amount / v);

@@ -10,7 +10,7 @@ use formulations::staged::{self as program, Data, Plan as ProgramPlan};
 
 use crate::axis::AxisSet;
 use crate::instance::Instance;
-use crate::layout::{Cell, Layout};
+use crate::layout::{Combination, Layout};
 use crate::plan::{Extent, Formulation, Outcome, Plan, Proof};
 use crate::quantity::Mfu;
 
@@ -131,7 +131,7 @@ pub fn encode(table: &CostTable, screening: &Screening) -> Encoded {
             of_choice.into_iter().map(move |variant| (index, variant))
         })
         .collect();
-    let combinations: Vec<Cell> = variants
+    let combinations: Vec<Combination> = variants
         .iter()
         .map(|(index, _)| screening.choices[*index].cell)
         .collect();

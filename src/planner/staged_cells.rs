@@ -5,10 +5,10 @@ use formulations::staged::{
     Stage, Weights, near_even, plan_of,
 };
 
-use crate::axis::Candidate;
+use crate::axis::FlaggedCombination;
 use crate::cost_model::pipeline::{even_partition, interleaved_partition};
 use crate::framework::{CheckpointRule, Partition};
-use crate::layout::{self, Cell, Checkpointing, Layout, Recompute};
+use crate::layout::{self, Checkpointing, Combination, Layout, Recompute};
 use crate::rule::Rule;
 
 use super::constraints;
@@ -18,7 +18,7 @@ use super::cost_table::CostTable;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Choice {
     /// The combination.
-    pub cell: Cell,
+    pub cell: Combination,
     /// Position of its coefficients in the table.
     pub units: usize,
     /// Position of its first entry in the table: earlier wins among equals.
@@ -39,8 +39,8 @@ pub struct Variant {
 impl Choice {
     /// The combination with no checkpointing flag, which is open.
     #[must_use]
-    pub const fn candidate(&self) -> Candidate {
-        Candidate {
+    pub const fn candidate(&self) -> FlaggedCombination {
+        FlaggedCombination {
             cell: self.cell,
             checkpointing: Checkpointing::None,
         }
@@ -79,7 +79,7 @@ pub fn choices(table: &CostTable) -> Vec<Choice> {
     let mut position = vec![usize::MAX; table.cells.len()];
     for (rank, entry) in table.entries.iter().enumerate() {
         let Some(units) = entry.cell else { continue };
-        let Candidate {
+        let FlaggedCombination {
             cell,
             checkpointing,
         } = entry.candidate;

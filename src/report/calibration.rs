@@ -7,11 +7,11 @@ use tabled::settings::object::Columns;
 use super::number::{percent, risk};
 use super::style::{Meaning, Style, bare, render, wrap};
 use super::table::with_heading;
-use crate::calibrate::{
+use crate::laboratory::calibrate::{
     self, Calibrated, Confusion, Estimate, Fact, Measure, Miss, Outlier, Parameter, Seen,
     SkippedRow, Speeds, Unit, Validation, Verdict,
 };
-use crate::runs::place;
+use crate::laboratory::runs::place;
 
 /// Cluster and rows of a calibration, for the first line.
 #[derive(Debug, Clone)]

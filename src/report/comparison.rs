@@ -9,7 +9,7 @@ use super::layout_text::{checkpointing, line, run_lengths};
 use super::number::{duration, gib, grouped, mfu_distance, percent, risk};
 use super::style::{Meaning, Style, WIDTH, bare, render, wrap, wrap_within};
 use super::table::with_heading;
-use crate::axis::{Axis, Candidate};
+use crate::axis::{Axis, FlaggedCombination};
 use crate::explain::comparison::{Comparison, Side, Term, fullest};
 use crate::layout::{Checkpointing, Layout};
 use crate::plan::Violation;
@@ -160,7 +160,7 @@ fn choices(comparison: &Comparison, names: Names, style: &Style) -> Option<Strin
         &comparison.right.evaluated.layout,
     );
     let shown = |layout: &Layout, axis: Axis| {
-        let candidate = Candidate {
+        let candidate = FlaggedCombination {
             cell: layout.cell,
             checkpointing: Checkpointing::None,
         };

@@ -8,7 +8,8 @@ use crate::framework::Framework;
 use crate::instance::Instance;
 use crate::job::Job;
 use crate::layout::{
-    AttentionKernel, Cell, Layout, RmsNormKernel, Schedule, SequenceParallel, Sharding, Stage,
+    AttentionKernel, Combination, Layout, RmsNormKernel, Schedule, SequenceParallel, Sharding,
+    Stage,
 };
 use crate::layout_space::LayoutSpace;
 use crate::plan::{Evaluated, Extent, Formulation, Plan, Proof};
@@ -67,7 +68,7 @@ pub(crate) fn llama_405b() -> Instance {
 
 pub(crate) fn llama_13b_layout() -> Layout {
     Layout {
-        cell: Cell {
+        cell: Combination {
             tensor_parallel: 1,
             pipeline_parallel: 1,
             data_parallel: 64,

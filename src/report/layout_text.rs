@@ -1,8 +1,8 @@
 //! A layout in words: whole, or only where it differs from another.
 
-use crate::axis::Candidate;
+use crate::axis::FlaggedCombination;
 use crate::layout::{
-    Cell, Checkpointing, Layout, Recompute, RmsNormKernel, Schedule, SequenceParallel, Stage,
+    Checkpointing, Combination, Layout, Recompute, RmsNormKernel, Schedule, SequenceParallel, Stage,
 };
 
 /// The layout in one line, leaving out what is off: `TP 2, PP 16, DP 4, micro-batch 1, zero-1,
@@ -25,7 +25,7 @@ pub fn line(layout: &Layout) -> String {
 
 /// A combination that has no layers per stage yet, in one line.
 #[must_use]
-pub fn candidate_line(candidate: &Candidate) -> String {
+pub fn candidate_line(candidate: &FlaggedCombination) -> String {
     let mut parts = cell_parts(&candidate.cell);
     if candidate.checkpointing != Checkpointing::None {
         parts.push(format!("{} checkpointing", candidate.checkpointing));
@@ -35,7 +35,7 @@ pub fn candidate_line(candidate: &Candidate) -> String {
 
 /// The degrees and the micro-batch in one line: `TP 2, PP 16, DP 4, micro-batch 1`.
 #[must_use]
-pub fn degrees(cell: &Cell) -> String {
+pub fn degrees(cell: &Combination) -> String {
     let degrees = features(cell).into_iter().take(7);
     let parts: Vec<String> = degrees
         .filter(|part| !NEUTRAL.contains(&part.as_str()))
@@ -98,7 +98,7 @@ fn checkpointed(layout: &Layout) -> String {
 /// The degrees and the micro-batch as a short label: `TP2 PP16 v2 b1`. What data parallelism fills
 /// is left out.
 #[must_use]
-pub fn short(cell: &Cell) -> String {
+pub fn short(cell: &Combination) -> String {
     let parts = [
         ("TP", cell.tensor_parallel, true),
         ("PP", cell.pipeline_parallel, true),
@@ -203,7 +203,7 @@ const NEUTRAL: [&str; 6] = [
 ];
 
 /// The features of `theirs` that `ours` has not.
-fn changed_features(ours: &Cell, theirs: &Cell) -> Vec<String> {
+fn changed_features(ours: &Combination, theirs: &Combination) -> Vec<String> {
     let pairs = features(ours).into_iter().zip(features(theirs));
     pairs
         .filter(|(our, their)| our != their)
@@ -212,7 +212,7 @@ fn changed_features(ours: &Cell, theirs: &Cell) -> Vec<String> {
 }
 
 /// The features that are not at their neutral value.
-fn cell_parts(cell: &Cell) -> Vec<String> {
+fn cell_parts(cell: &Combination) -> Vec<String> {
     features(cell)
         .into_iter()
         .filter(|feature| !NEUTRAL.contains(&feature.as_str()))
@@ -220,7 +220,7 @@ fn cell_parts(cell: &Cell) -> Vec<String> {
 }
 
 /// One phrase for each choice of the cell, always in the same order.
-fn features(cell: &Cell) -> Vec<String> {
+fn features(cell: &Combination) -> Vec<String> {
     vec![
         format!("TP {}", cell.tensor_parallel),
         format!("PP {}", cell.pipeline_parallel),

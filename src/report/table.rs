@@ -342,7 +342,7 @@ fn unknown_headline(instance: &Instance, style: &Style) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::axis::Candidate;
+    use crate::axis::FlaggedCombination;
     use crate::layout::Checkpointing;
     use crate::plan::{Infeasibility, Nearest, Violation};
     use crate::report::{Colour, fixture};
@@ -362,7 +362,7 @@ mod tests {
 
     fn infeasible() -> Outcome {
         let nearest = Nearest {
-            candidate: Candidate {
+            candidate: FlaggedCombination {
                 cell: fixture::llama_13b_layout().cell,
                 checkpointing: Checkpointing::Full,
             },

@@ -2,10 +2,10 @@
 
 use super::number::percent;
 use super::style::wrap;
-use crate::calibrate::discrepancy::standard_deviations;
 use crate::cluster::{Calibration, CalibrationKind};
 use crate::cost_model::discrepancy;
 use crate::job::Job;
+use crate::laboratory::calibrate::discrepancy::standard_deviations;
 use crate::layout::Layout;
 use crate::quantity::Mfu;
 

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use parlayout::backtest::{self, Case, contenders, pick};
-use parlayout::runs::{self, RunSetups, RunsFile};
+use parlayout::laboratory::backtest::{self, Case, contenders, pick};
+use parlayout::laboratory::runs::{self, RunSetups, RunsFile};
 
 use crate::support::{project, snapshot};
 

@@ -5,16 +5,16 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use parlayout::calibrate::{
-    self, Adoption, FitOptions, Observation, Priors, Residuals, Speeds, Verdict,
-};
 use parlayout::catalog::{self, Kind};
 use parlayout::cluster::CalibrationKind;
-use parlayout::cost_model::CellCosts;
+use parlayout::cost_model::Costs;
 use parlayout::instance::{self, Overrides};
+use parlayout::laboratory::calibrate::{
+    self, Adoption, FitOptions, Observation, Priors, Residuals, Speeds, Verdict,
+};
+use parlayout::laboratory::runs::{self, Run, RunSetups, Status};
 use parlayout::plan::Outcome;
 use parlayout::planner::{self, PlanOptions};
-use parlayout::runs::{self, Run, RunSetups, Status};
 
 use crate::support::project;
 
@@ -281,10 +281,10 @@ fn learned_residuals_fade_away_from_the_runs() {
     assert!(deviations[0] < 0.02 && (deviations[1] - 0.03).abs() < 1e-9);
     let mut job = observations[0].job(&machine.cluster, &framework);
     let cell = observations[0].shape.layout.cell;
-    let before = CellCosts::exact(&job, &cell);
+    let before = Costs::exact(&job, &cell);
     let factor = learned.logarithm(&near).exp();
     job.cluster.discrepancy = Some(learned);
-    let after = CellCosts::exact(&job, &cell);
+    let after = Costs::exact(&job, &cell);
     let ratio = after.layer.total() / before.layer.total();
     assert!((ratio / factor - 1.0).abs() < 1e-9);
 }

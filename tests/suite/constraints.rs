@@ -4,13 +4,13 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use parlayout::axis::{Axis, Candidate};
-use parlayout::cost_model::{self, CellCosts};
+use parlayout::axis::{Axis, FlaggedCombination};
+use parlayout::cost_model::{self, Costs};
 use parlayout::explain::explain;
 use parlayout::feasibility;
 use parlayout::framework::CheckpointRule;
 use parlayout::instance::{self, Instance, InstanceError, Overrides};
-use parlayout::layout::{Cell, Layout, Stage};
+use parlayout::layout::{Combination, Layout, Stage};
 use parlayout::plan::{Formulation, Outcome};
 use parlayout::planner::{self, PlanOptions, layout_choice, staged};
 use parlayout::quantity::Mfu;
@@ -46,7 +46,7 @@ fn visit_cells(
     best: &mut Option<Mfu>,
 ) {
     let Some(&axis) = Axis::ALL.get(depth) else {
-        let cell = Candidate::from_codes(codes).cell;
+        let cell = FlaggedCombination::from_codes(codes).cell;
         if cell.gpus() == u64::from(instance.job.cluster.gpus) {
             visit_cuts(instance, &cell, &mut Vec::new(), best);
         }
@@ -63,7 +63,7 @@ fn visit_cells(
     }
 }
 
-fn visit_cuts(instance: &Instance, cell: &Cell, cut: &mut Vec<u32>, best: &mut Option<Mfu>) {
+fn visit_cuts(instance: &Instance, cell: &Combination, cut: &mut Vec<u32>, best: &mut Option<Mfu>) {
     let left = instance.job.transformer.layers - cut.iter().sum::<u32>();
     if cut.len() == cell.pipeline_parallel as usize {
         if left == 0 {
@@ -80,7 +80,7 @@ fn visit_cuts(instance: &Instance, cell: &Cell, cut: &mut Vec<u32>, best: &mut O
 
 fn visit_counts(
     instance: &Instance,
-    cell: &Cell,
+    cell: &Combination,
     cut: &[u32],
     counts: &mut Vec<u32>,
     best: &mut Option<Mfu>,
@@ -112,7 +112,7 @@ fn visit_counts(
         stages: stages.collect(),
     };
     if feasibility::check(instance, &layout).is_empty() {
-        let costs = CellCosts::new(&instance.job, cell);
+        let costs = Costs::new(&instance.job, cell);
         let mfu = cost_model::evaluate(&instance.job, &costs, &layout.stages).mfu;
         *best = Some(best.map_or(mfu, |best| best.max(mfu)));
     }

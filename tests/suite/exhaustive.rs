@@ -1,8 +1,8 @@
 //! The program's optimum equals what enumeration finds, on every instance and on random ones.
 
 use formulations::layout_choice as program;
-use parlayout::axis::{Axis, Candidate};
-use parlayout::cost_model::{self, CellCosts};
+use parlayout::axis::{Axis, FlaggedCombination};
+use parlayout::cost_model::{self, Costs};
 use parlayout::feasibility;
 use parlayout::instance::Instance;
 use parlayout::layout::{Layout, Stage};
@@ -40,13 +40,13 @@ fn visit(
     best: &mut Option<Evaluated>,
 ) {
     let Some(&axis) = Axis::ALL.get(depth) else {
-        let Some(layout) = layout(instance, &Candidate::from_codes(codes)) else {
+        let Some(layout) = layout(instance, &FlaggedCombination::from_codes(codes)) else {
             return;
         };
         if !feasibility::check(instance, &layout).is_empty() {
             return;
         }
-        let costs = CellCosts::new(&instance.job, &layout.cell);
+        let costs = Costs::new(&instance.job, &layout.cell);
         let prediction = cost_model::evaluate(&instance.job, &costs, &layout.stages);
         if best
             .as_ref()
@@ -62,7 +62,7 @@ fn visit(
     }
 }
 
-fn layout(instance: &Instance, candidate: &Candidate) -> Option<Layout> {
+fn layout(instance: &Instance, candidate: &FlaggedCombination) -> Option<Layout> {
     let job = &instance.job;
     let stages = candidate.cell.pipeline_parallel;
     if stages > job.transformer.layers || candidate.cell.gpus() != u64::from(job.cluster.gpus) {

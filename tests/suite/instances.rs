@@ -1,10 +1,13 @@
-//! What a user sees of every shipped instance: one table and one JSON snapshot each.
+//! What a user sees of every shipped instance: a table each, and the whole document of two.
 
 use parlayout::instance::{self, Overrides};
 use parlayout::planner::{self, PlanOptions};
 use parlayout::report::{Colour, Style, json, table};
 
 use crate::support::{instance_files, snapshot};
+
+/// Instances whose documents are kept as well: one with a layout, one without.
+const DOCUMENTS: [&str; 2] = ["llama-65b-2k-128gpu-24gb", "llama-65b-2k-16gpu-24gb"];
 
 #[test]
 fn every_instance_solves_to_its_snapshots() {
@@ -21,10 +24,12 @@ fn every_instance_solves_to_its_snapshots() {
             assert!(line.chars().count() <= 80, "{}: {line}", instance.name);
         }
         snapshot(&format!("instance_{}.table", instance.name), &text);
-        snapshot(
-            &format!("instance_{}.json", instance.name),
-            &json::solution(&instance, &outcome),
-        );
+        if DOCUMENTS.contains(&instance.name.as_str()) {
+            snapshot(
+                &format!("instance_{}.json", instance.name),
+                &json::solution(&instance, &outcome),
+            );
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Runs read from logs, invented in the formats of the frameworks.
 
-use parlayout::logs::{self, Facts};
-use parlayout::runs::{Run, Status};
+use parlayout::laboratory::logs::{self, Facts};
+use parlayout::laboratory::runs::{Run, Status};
 
 use crate::support::project;
 

@@ -3,7 +3,6 @@
 
 mod backtest;
 mod calibration;
-mod certificates;
 mod cli;
 mod constraints;
 mod exhaustive;

@@ -2,9 +2,9 @@
 //!
 //! The runs are optional (`data/README.md`): without them the tests that need them say so and pass.
 
-use parlayout::backtest::{self, Case, contenders};
+use parlayout::laboratory::backtest::{self, Case, contenders};
+use parlayout::laboratory::runs::{self, RunSetups, RunsFile};
 use parlayout::planner::given_layouts::{self, GivenLayout};
-use parlayout::runs::{self, RunSetups, RunsFile};
 
 use crate::readme;
 use crate::support::project;

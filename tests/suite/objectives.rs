@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use parlayout::axis::{Assignment, Axis, AxisSet, Candidate};
+use parlayout::axis::{Assignment, Axis, AxisSet, FlaggedCombination};
 use parlayout::instance::{self, Instance, Overrides};
 use parlayout::layout::{Checkpointing, Layout};
 use parlayout::plan::{Evaluated, Formulation, Outcome, Plan};
@@ -19,8 +19,8 @@ fn shipped(name: &str) -> Instance {
     instance::read(&path, &Overrides::none()).expect("shipped files are valid")
 }
 
-fn candidate(layout: &Layout) -> Candidate {
-    Candidate {
+fn candidate(layout: &Layout) -> FlaggedCombination {
+    FlaggedCombination {
         cell: layout.cell,
         checkpointing: Checkpointing::None,
     }

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use parlayout::backtest;
-use parlayout::runs::{self, RunSetups, RunsError, RunsFile, Status};
+use parlayout::laboratory::backtest;
+use parlayout::laboratory::runs::{self, RunSetups, RunsError, RunsFile, Status};
 
 const HEADER: &str = "layers,hidden,ffn,heads,kv_heads,vocab,gpu,gpus,gpus_per_node,\
                       internode_allreduce_gb_s,seq_len,global_batch,micro_batch,tensor_parallel,\

@@ -9,14 +9,15 @@ use std::collections::HashMap;
 
 use parlayout::catalog;
 use parlayout::cost_model::flops::FlopConvention;
-use parlayout::cost_model::{self, CellCosts};
+use parlayout::cost_model::{self, Costs};
 use parlayout::framework::Framework;
 use parlayout::job::Job;
+use parlayout::laboratory::runs::{self, Run, RunSetups};
 use parlayout::layout::{
-    AttentionKernel, Cell, Recompute, RmsNormKernel, Schedule, SequenceParallel, Sharding, Stage,
+    AttentionKernel, Combination, Recompute, RmsNormKernel, Schedule, SequenceParallel, Sharding,
+    Stage,
 };
 use parlayout::quantity::{BytesPerSecond, Seconds};
-use parlayout::runs::{self, Run, RunSetups};
 use parlayout::workload::{Optimizer, Precision, Workload};
 
 use crate::support::project;
@@ -92,7 +93,7 @@ fn check(worked: &Worked) {
         pipeline_parallel,
         data_parallel,
     ] = worked.degrees;
-    let cell = Cell {
+    let cell = Combination {
         tensor_parallel,
         pipeline_parallel,
         data_parallel,
@@ -117,7 +118,7 @@ fn check(worked: &Worked) {
         stage
     };
     let stages: Vec<Stage> = worked.layers.iter().map(stage).collect();
-    let costs = CellCosts::exact(&worked.job, &cell);
+    let costs = Costs::exact(&worked.job, &cell);
     let prediction = cost_model::evaluate(&worked.job, &costs, &stages);
     let [
         gemm,
@@ -345,7 +346,7 @@ fn rows_of_every_source_are_as_the_reference_predicts() {
         let name = format!("{} {}", run.source, run.run);
         let column = |name: &str| reference[name].parse::<f64>().ok();
         let cell = &modelled.layout.cell;
-        let costs = CellCosts::exact(&modelled.job, cell).with_vocabulary(modelled.vocabulary);
+        let costs = Costs::exact(&modelled.job, cell).with_vocabulary(modelled.vocabulary);
         let recomputed = modelled.layout.stages[0].checkpointed_layers() > 0;
         let mut layer = costs.layer.total();
         if recomputed {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
-use parlayout::backtest::Belief;
+use parlayout::laboratory::backtest::Belief;
 use parlayout::report::backtest::By;
 
 use parlayout::report::shell_word;

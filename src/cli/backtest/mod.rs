@@ -5,15 +5,15 @@ mod arguments;
 use std::num::NonZeroUsize;
 
 use anyhow::{Context, Result, bail};
-use parlayout::backtest::findings::{self, Finding};
-use parlayout::backtest::{self, Backtest, Belief, Case, DrawOptions, Skipped};
-use parlayout::calibrate::Residuals;
 use parlayout::catalog;
 use parlayout::cluster::Cluster;
 use parlayout::instance;
+use parlayout::laboratory::backtest::findings::{self, Finding};
+use parlayout::laboratory::backtest::{self, Backtest, Belief, Case, DrawOptions, Skipped};
+use parlayout::laboratory::calibrate::Residuals;
+use parlayout::laboratory::runs::{RunSetups, RunsFile, Skip};
 use parlayout::report::Colour;
 use parlayout::report::backtest::{self as report, Answer, BacktestReport, TransferReport};
-use parlayout::runs::{RunSetups, RunsFile, Skip};
 
 pub(crate) use arguments::BacktestArguments;
 use arguments::BacktestFormat;

@@ -10,7 +10,9 @@ mod rules;
 
 use super::{ExportError, Target, comment};
 use crate::instance::Instance;
-use crate::layout::{AttentionKernel, Cell, Layout, RmsNormKernel, SequenceParallel, Sharding};
+use crate::layout::{
+    AttentionKernel, Combination, Layout, RmsNormKernel, SequenceParallel, Sharding,
+};
 use crate::transformer::Normalization;
 use crate::workload::{Optimizer, Precision, Workload};
 
@@ -63,7 +65,7 @@ impl Flags {
         self.comments.push(text.into());
     }
 
-    fn degrees(&mut self, cell: &Cell) {
+    fn degrees(&mut self, cell: &Combination) {
         self.value("tensor-model-parallel-size", cell.tensor_parallel);
         self.value("pipeline-model-parallel-size", cell.pipeline_parallel);
         self.value("context-parallel-size", cell.context_parallel);
@@ -72,13 +74,13 @@ impl Flags {
         }
     }
 
-    fn batch(&mut self, cell: &Cell, workload: &Workload) {
+    fn batch(&mut self, cell: &Combination, workload: &Workload) {
         self.value("micro-batch-size", cell.micro_batch);
         self.value("global-batch-size", workload.global_batch);
         self.value("seq-length", workload.sequence_length);
     }
 
-    fn sharding(&mut self, instance: &Instance, cell: &Cell) {
+    fn sharding(&mut self, instance: &Instance, cell: &Combination) {
         let strategy = match cell.sharding {
             Sharding::None => {
                 self.switch("overlap-grad-reduce");
@@ -129,7 +131,7 @@ impl Flags {
         }
     }
 
-    fn kernels(&mut self, instance: &Instance, cell: &Cell) {
+    fn kernels(&mut self, instance: &Instance, cell: &Combination) {
         self.value("transformer-impl", "transformer_engine");
         match cell.attention_kernel {
             AttentionKernel::Flash1 | AttentionKernel::Flash2 => {
@@ -155,7 +157,7 @@ impl Flags {
     }
 
     /// An environment variable that Megatron-LM insists on before the Blackwell generation.
-    fn environment(&mut self, cell: &Cell) {
+    fn environment(&mut self, cell: &Combination) {
         if rules::is_fsdp(cell) {
             self.comment("The environment must not set `CUDA_DEVICE_MAX_CONNECTIONS=1`.");
         } else if cell.tensor_parallel > 1 || cell.context_parallel > 1 {

@@ -1,7 +1,7 @@
 //! What Megatron-LM refuses, checked before a job is launched.
 
 use crate::instance::Instance;
-use crate::layout::{Cell, Layout, Schedule, Sharding};
+use crate::layout::{Combination, Layout, Schedule, Sharding};
 
 /// Every reason why Megatron-LM cannot run the layout, with what would be right.
 pub(super) fn broken(instance: &Instance, layout: &Layout) -> Vec<String> {
@@ -20,18 +20,18 @@ pub(super) fn broken(instance: &Instance, layout: &Layout) -> Vec<String> {
 }
 
 /// Whether more than the optimizer states is split, which Megatron-FSDP does.
-pub(super) const fn is_fsdp(cell: &Cell) -> bool {
+pub(super) const fn is_fsdp(cell: &Combination) -> bool {
     !matches!(cell.sharding, Sharding::None | Sharding::OptimizerStates)
 }
 
 /// Data-parallel ranks of one model-parallel rank within a node.
-pub(super) fn data_parallel_within_node(instance: &Instance, cell: &Cell) -> u32 {
+pub(super) fn data_parallel_within_node(instance: &Instance, cell: &Combination) -> u32 {
     let model_parallel = cell.tensor_parallel * cell.context_parallel;
     let within_node = instance.job.cluster.gpus_per_node / model_parallel;
     within_node.clamp(1, cell.data_parallel)
 }
 
-fn schedule(cell: &Cell) -> Option<String> {
+fn schedule(cell: &Combination) -> Option<String> {
     (cell.schedule != Schedule::OneForwardOneBackward).then(|| {
         format!(
             "`schedule = \"{}\"` does not exist there: use `1f1b`",
@@ -40,7 +40,7 @@ fn schedule(cell: &Cell) -> Option<String> {
     })
 }
 
-fn experts(cell: &Cell) -> Option<String> {
+fn experts(cell: &Combination) -> Option<String> {
     (cell.expert_parallel > 1).then(|| {
         format!(
             "`expert_parallel = {}` needs a mixture of experts: use 1",
@@ -49,7 +49,7 @@ fn experts(cell: &Cell) -> Option<String> {
     })
 }
 
-fn heads(instance: &Instance, cell: &Cell) -> Option<String> {
+fn heads(instance: &Instance, cell: &Combination) -> Option<String> {
     let heads = instance.job.transformer.heads;
     (!heads.is_multiple_of(u64::from(cell.tensor_parallel))).then(|| {
         format!(
@@ -60,7 +60,7 @@ fn heads(instance: &Instance, cell: &Cell) -> Option<String> {
     })
 }
 
-fn query_groups(instance: &Instance, cell: &Cell) -> Option<String> {
+fn query_groups(instance: &Instance, cell: &Combination) -> Option<String> {
     let groups = instance.job.transformer.key_value_heads;
     let tensor_parallel = u64::from(cell.tensor_parallel);
     let fits = groups.is_multiple_of(tensor_parallel) || tensor_parallel.is_multiple_of(groups);
@@ -72,7 +72,7 @@ fn query_groups(instance: &Instance, cell: &Cell) -> Option<String> {
     })
 }
 
-fn sequence(instance: &Instance, cell: &Cell) -> Option<String> {
+fn sequence(instance: &Instance, cell: &Combination) -> Option<String> {
     let length = instance.job.workload.sequence_length;
     let parts = 2 * u64::from(cell.context_parallel);
     (cell.context_parallel > 1 && !length.is_multiple_of(parts)).then(|| {
@@ -84,7 +84,7 @@ fn sequence(instance: &Instance, cell: &Cell) -> Option<String> {
     })
 }
 
-fn interleaving(instance: &Instance, cell: &Cell) -> Option<String> {
+fn interleaving(instance: &Instance, cell: &Combination) -> Option<String> {
     if cell.virtual_stages == 1 {
         return None;
     }
@@ -108,7 +108,7 @@ fn interleaving(instance: &Instance, cell: &Cell) -> Option<String> {
     })
 }
 
-fn fsdp_stages(cell: &Cell) -> Option<String> {
+fn fsdp_stages(cell: &Combination) -> Option<String> {
     (is_fsdp(cell) && cell.pipeline_parallel > 1).then(|| {
         format!(
             "`sharding = \"{}\"` excludes pipeline stages there: use `zero-1`, or \
@@ -118,7 +118,7 @@ fn fsdp_stages(cell: &Cell) -> Option<String> {
     })
 }
 
-fn hybrid(instance: &Instance, cell: &Cell) -> Option<String> {
+fn hybrid(instance: &Instance, cell: &Combination) -> Option<String> {
     let within_node = data_parallel_within_node(instance, cell);
     let divides = cell.data_parallel.is_multiple_of(within_node);
     (cell.sharding == Sharding::Hybrid && !divides).then(|| {

@@ -1,11 +1,11 @@
 //! Which requirements a combination breaks.
 
-use crate::axis::{Axis, Candidate};
+use crate::axis::{Axis, FlaggedCombination};
 use crate::constraint::Decision;
 use crate::framework::FusedRmsNorm;
 use crate::instance::Instance;
 use crate::layout::{
-    AttentionKernel, Cell, Checkpointing, Layout, RmsNormKernel, Schedule, SequenceParallel,
+    AttentionKernel, Checkpointing, Combination, Layout, RmsNormKernel, Schedule, SequenceParallel,
 };
 use crate::rule::{Rule, RuleSet};
 
@@ -36,7 +36,7 @@ pub(super) fn by_rules(instance: &Instance, rules: RuleSet) -> RequirementSet {
 /// that are not decided.
 pub(super) fn by_own_rules(
     instance: &Instance,
-    candidate: &Candidate,
+    candidate: &FlaggedCombination,
     is_decided: impl Fn(Axis) -> bool,
 ) -> RequirementSet {
     let space = &instance.space;
@@ -64,7 +64,7 @@ pub(super) fn by_own_rules(
 }
 
 /// A cell that needs no more memory than any with the same degrees, sharding and micro-batch.
-pub(super) fn leanest(universe: &Universe, cell: &Cell) -> Cell {
+pub(super) fn leanest(universe: &Universe, cell: &Combination) -> Combination {
     let has = |axis: Axis, code: u32| universe.values(axis).contains(&code);
     let flash = [AttentionKernel::Flash2, AttentionKernel::Flash1];
     let kernels = flash.into_iter().chain([AttentionKernel::MegatronFused]);
@@ -93,7 +93,7 @@ pub(super) fn flags(universe: &Universe) -> Vec<Checkpointing> {
 pub(super) fn flag_sets(
     instance: &Instance,
     universe: &Universe,
-    cell: &Cell,
+    cell: &Combination,
 ) -> Vec<(RequirementSet, Vec<Checkpointing>)> {
     let of_flags: Vec<(RequirementSet, Checkpointing)> = flags(universe)
         .into_iter()
@@ -119,10 +119,10 @@ pub(super) fn flag_sets(
 fn by_flag(
     instance: &Instance,
     universe: &Universe,
-    cell: &Cell,
+    cell: &Combination,
     checkpointing: Checkpointing,
 ) -> RequirementSet {
-    let candidate = Candidate {
+    let candidate = FlaggedCombination {
         cell: *cell,
         checkpointing,
     };

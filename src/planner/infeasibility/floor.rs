@@ -6,11 +6,11 @@
 //! fits into `capacity` unless `sum_s (capacity - fixed) / (P + f_s C) >= L`. In real numbers, before
 //! anything is rounded up.
 
-use crate::axis::{Axis, AxisSet, Candidate};
+use crate::axis::{Axis, AxisSet, FlaggedCombination};
 use crate::cost_model::memory;
 use crate::instance::Instance;
 use crate::job::Job;
-use crate::layout::{Cell, SequenceParallel, Sharding};
+use crate::layout::{Combination, SequenceParallel, Sharding};
 
 use super::broken;
 use super::universe::Universe;
@@ -25,7 +25,7 @@ const SLACK: f64 = 1.0 + 1e-9;
 pub(super) fn may_fit(
     instance: &Instance,
     universe: &Universe,
-    candidate: &Candidate,
+    candidate: &FlaggedCombination,
     open: AxisSet,
     capacity: i64,
 ) -> bool {
@@ -42,17 +42,17 @@ pub(super) fn may_fit(
         cell.micro_batch = values.min().unwrap_or(1);
     }
     let capacity = capacity as f64 * KIB * SLACK;
-    let fits = |cell: Cell| has_room(&instance.job, &cell, open, capacity);
+    let fits = |cell: Combination| has_room(&instance.job, &cell, open, capacity);
     if !open.contains(Axis::Sharding) {
         return fits(cell);
     }
     let shardings = universe.values(Axis::Sharding).iter();
     let mut shardings = shardings.map(|&code| Sharding::ALL[code as usize]);
-    shardings.any(|sharding| fits(Cell { sharding, ..cell }))
+    shardings.any(|sharding| fits(Combination { sharding, ..cell }))
 }
 
 /// Whether the layers may have room, with what is open at its leanest.
-fn has_room(job: &Job, cell: &Cell, open: AxisSet, capacity: f64) -> bool {
+fn has_room(job: &Job, cell: &Combination, open: AxisSet, capacity: f64) -> bool {
     let network = &job.transformer;
     let (tp, stages) = (f64::from(cell.tensor_parallel), cell.pipeline_parallel);
     let layers = f64::from(network.layers);
@@ -80,7 +80,7 @@ fn has_room(job: &Job, cell: &Cell, open: AxisSet, capacity: f64) -> bool {
 }
 
 /// Memory whatever the layers. What is open may have one rank, which needs no buffers.
-fn fixed(job: &Job, cell: &Cell, open: AxisSet) -> f64 {
+fn fixed(job: &Job, cell: &Combination, open: AxisSet) -> f64 {
     let may_be_one = [
         open.contains(Axis::DataParallel) && cell.data_parallel > 1,
         open.contains(Axis::ContextParallel) && cell.context_parallel > 1,
@@ -91,11 +91,11 @@ fn fixed(job: &Job, cell: &Cell, open: AxisSet) -> f64 {
 }
 
 /// The least that a layer keeps of a micro-batch, by any way to recompute it.
-fn least_kept(job: &Job, cell: &Cell) -> f64 {
+fn least_kept(job: &Job, cell: &Combination) -> f64 {
     let kept = |sequence_parallel: SequenceParallel| {
         let layer = memory::layer(
             job,
-            &Cell {
+            &Combination {
                 sequence_parallel,
                 ..*cell
             },

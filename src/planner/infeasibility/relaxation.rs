@@ -1,6 +1,6 @@
 //! Instances that demand less.
 
-use crate::axis::{Axis, Candidate};
+use crate::axis::{Axis, FlaggedCombination};
 use crate::framework::CheckpointRule;
 use crate::instance::Instance;
 use crate::rule::Rule;
@@ -11,7 +11,11 @@ use super::universe::{context_parallel_degrees, tensor_parallel_degrees, unliste
 /// The instance without some of its requirements. Without `gpu_count` the job has as many GPUs as
 /// the degrees of `witness` multiply to.
 #[must_use]
-pub fn without(instance: &Instance, dropped: RequirementSet, witness: &Candidate) -> Instance {
+pub fn without(
+    instance: &Instance,
+    dropped: RequirementSet,
+    witness: &FlaggedCombination,
+) -> Instance {
     let mut job = instance.job.clone();
     if dropped.contains(Requirement::Rule(Rule::GpuCount)) {
         job.cluster.gpus = u32::try_from(witness.cell.gpus()).unwrap_or(u32::MAX);

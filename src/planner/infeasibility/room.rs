@@ -3,11 +3,11 @@
 
 use formulations::staged::{Shortage, cell_optimum, fits, shortage};
 
-use crate::axis::Candidate;
-use crate::cost_model::CellCosts;
+use crate::axis::FlaggedCombination;
+use crate::cost_model::Costs;
 use crate::framework::CheckpointRule;
 use crate::instance::Instance;
-use crate::layout::{Cell, Checkpointing, Layout};
+use crate::layout::{Checkpointing, Combination, Layout};
 use crate::plan::{Extent, Formulation};
 use crate::planner::candidates;
 use crate::planner::cost_table::{CostTable, Entry};
@@ -80,13 +80,13 @@ impl Room {
     }
 
     /// The coefficients of a cell.
-    pub(super) fn units(&self, cell: &Cell) -> CellUnits {
+    pub(super) fn units(&self, cell: &Combination) -> CellUnits {
         let job = &self.freedoms[0].instance.job;
-        CellUnits::new(&CellCosts::new(job, cell), self.quantum)
+        CellUnits::new(&Costs::new(job, cell), self.quantum)
     }
 
     /// Whether there is any cut into stages, whatever its memory.
-    pub(super) fn has_cut(freedom: &Freedom, cell: &Cell) -> bool {
+    pub(super) fn has_cut(freedom: &Freedom, cell: &Combination) -> bool {
         freedom
             .dropped
             .contains(Requirement::Rule(Rule::LayersCoverStages))
@@ -98,7 +98,7 @@ impl Room {
     pub(super) fn fits(
         &self,
         freedom: &Freedom,
-        cell: &Cell,
+        cell: &Combination,
         units: &CellUnits,
         flags: &[Checkpointing],
         capacity: i64,
@@ -115,7 +115,12 @@ impl Room {
     }
 
     /// Whether a cell may fit, whatever the framework's rules: no layout of the cell fits if not.
-    pub(super) fn may_fit(&self, cell: &Cell, flags: &[Checkpointing], capacity: i64) -> bool {
+    pub(super) fn may_fit(
+        &self,
+        cell: &Combination,
+        flags: &[Checkpointing],
+        capacity: i64,
+    ) -> bool {
         let freest = &self.freedoms[self.freedoms.len() - 1];
         let of_cell = self.variants(freest, cell, &self.units(cell), flags, capacity);
         of_cell
@@ -127,7 +132,7 @@ impl Room {
     /// fits into `capacity` or has no layout at all.
     pub(super) fn shortfall(
         &self,
-        cell: &Cell,
+        cell: &Combination,
         units: &CellUnits,
         flags: &[Checkpointing],
         capacity: i64,
@@ -170,11 +175,11 @@ impl Room {
     /// Peak memory and layout of the framework's own cut under one flag.
     fn uniform_peak(
         &self,
-        cell: &Cell,
+        cell: &Combination,
         units: &CellUnits,
         checkpointing: Checkpointing,
     ) -> (i64, Option<Layout>) {
-        let candidate = Candidate {
+        let candidate = FlaggedCombination {
             cell: *cell,
             checkpointing,
         };
@@ -190,13 +195,13 @@ impl Room {
     fn variants(
         &self,
         freedom: &Freedom,
-        cell: &Cell,
+        cell: &Combination,
         units: &CellUnits,
         flags: &[Checkpointing],
         capacity: i64,
     ) -> Vec<(Choice, Variant)> {
         let entries = flags.iter().map(|&checkpointing| Entry {
-            candidate: Candidate {
+            candidate: FlaggedCombination {
                 cell: *cell,
                 checkpointing,
             },

@@ -1,6 +1,6 @@
 //! Corrections where rows of the user's own are about layers, by solving.
 
-use crate::axis::Candidate;
+use crate::axis::FlaggedCombination;
 use crate::instance::Instance;
 use crate::layout::Checkpointing;
 use crate::planner::{Deadline, PlanError, constraints};
@@ -135,7 +135,7 @@ impl Rows<'_> {
                 return Ok(None);
             }
             if let Some(best) = best_layout(&relaxed, self.deadline)? {
-                let witness = Candidate {
+                let witness = FlaggedCombination {
                     cell: best.layout.cell,
                     checkpointing: Checkpointing::None,
                 };

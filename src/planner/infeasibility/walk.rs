@@ -1,8 +1,8 @@
 //! Walks the universe for the smallest sets of requirements whose absence leaves a layout.
 
-use crate::axis::{Axis, AxisSet, Candidate};
+use crate::axis::{Axis, AxisSet, FlaggedCombination};
 use crate::instance::Instance;
-use crate::layout::{Cell, Checkpointing};
+use crate::layout::{Checkpointing, Combination};
 use crate::plan::Formulation;
 use crate::planner::candidates;
 use crate::planner::quantise::{CellUnits, UNLIMITED};
@@ -22,7 +22,7 @@ pub struct Correction {
     /// What is dropped; empty if nothing has to be.
     pub dropped: RequirementSet,
     /// A combination that keeps everything else.
-    pub witness: Candidate,
+    pub witness: FlaggedCombination,
 }
 
 /// Looks at the combinations of one instance.
@@ -215,7 +215,7 @@ impl<'a> Walk<'a> {
         if decided != DEGREES && decided != BOUNDED && !last || self.is_hopeless(broken) {
             return broken;
         }
-        let candidate = Candidate::from_codes(&self.codes);
+        let candidate = FlaggedCombination::from_codes(&self.codes);
         let cluster = &self.instance.job.cluster;
         let most_gpus = MOST_TIMES_GPUS * u64::from(cluster.gpus.max(cluster.gpus_per_node));
         if candidate.cell.pipeline_parallel > LONGEST_PIPELINE || candidate.cell.gpus() > most_gpus
@@ -256,7 +256,7 @@ impl<'a> Walk<'a> {
         if !has_moved || broken.contains(memory) {
             return broken;
         }
-        let candidate = Candidate::from_codes(&self.codes);
+        let candidate = FlaggedCombination::from_codes(&self.codes);
         if candidate.cell.pipeline_parallel > LONGEST_PIPELINE {
             return OUT_OF_QUESTION;
         }
@@ -281,7 +281,7 @@ impl<'a> Walk<'a> {
 
     /// Judges stages and memory of a combination under every set of checkpointing flags.
     fn judge(&mut self, broken: RequirementSet) {
-        let cell = Candidate::from_codes(&self.codes).cell;
+        let cell = FlaggedCombination::from_codes(&self.codes).cell;
         let mut units: Option<CellUnits> = None;
         for (of_flags, flags) in broken::flag_sets(self.instance, &self.universe, &cell) {
             let broken = broken.union(of_flags);
@@ -300,7 +300,7 @@ impl<'a> Walk<'a> {
     fn judge_freedoms(
         &mut self,
         broken: RequirementSet,
-        cell: &Cell,
+        cell: &Combination,
         units: &CellUnits,
         flags: &[Checkpointing],
     ) {
@@ -320,21 +320,26 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn take_correction(&mut self, dropped: RequirementSet, cell: &Cell, flags: &[Checkpointing]) {
+    fn take_correction(
+        &mut self,
+        dropped: RequirementSet,
+        cell: &Combination,
+        flags: &[Checkpointing],
+    ) {
         let Goal::Corrections(found) = &mut self.goal else {
             return;
         };
         found.retain(|other| !dropped.is_part_of(other.dropped));
         found.push(Correction {
             dropped,
-            witness: Candidate {
+            witness: FlaggedCombination {
                 cell: *cell,
                 checkpointing: flags.first().copied().unwrap_or(Checkpointing::None),
             },
         });
     }
 
-    fn take_shortfall(&mut self, cell: &Cell, units: &CellUnits, flags: &[Checkpointing]) {
+    fn take_shortfall(&mut self, cell: &Combination, units: &CellUnits, flags: &[Checkpointing]) {
         let own = &self.room.freedoms[0];
         if !Room::has_cut(own, cell) || !self.room.fits(own, cell, units, flags, self.capacity) {
             return;

@@ -1,7 +1,7 @@
 //! A backtest as comma-separated values: one row a scope and accepted risk.
 
 use super::{Answer, BacktestReport};
-use crate::backtest::{Errors, Picks, Scores};
+use crate::laboratory::backtest::{Errors, Picks, Scores};
 use crate::report::json::rounded;
 
 /// The columns.

@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Answer, BacktestReport, TransferReport};
-use crate::backtest::findings::Finding;
-use crate::backtest::{
+use crate::laboratory::backtest::findings::Finding;
+use crate::laboratory::backtest::{
     Errors, HeldOut, Picks, Reliability, ReliabilityBin, Scope, Scores, Transfer, Verdicts,
 };
 use crate::report::json::{rounded, schema_of, write};

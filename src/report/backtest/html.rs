@@ -2,7 +2,7 @@
 
 use super::Answer;
 use super::tables::{escaped, html};
-use crate::backtest::Case;
+use crate::laboratory::backtest::Case;
 use crate::report::layout_text::line;
 use crate::report::scatter::{Point, Scale, Scatter};
 

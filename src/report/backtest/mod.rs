@@ -13,8 +13,8 @@ pub use html::page;
 pub(crate) use tables::escaped;
 
 use super::style::{Meaning, Style, wrap};
-use crate::backtest::findings::Finding;
-use crate::backtest::{Backtest, Case, Skipped, Transfer};
+use crate::laboratory::backtest::findings::Finding;
+use crate::laboratory::backtest::{Backtest, Case, Skipped, Transfer};
 use tables::Section;
 
 /// A backtest with what is reported beside its scores.

@@ -2,8 +2,8 @@
 
 use super::tables::{OnTerminal, Section};
 use super::{BacktestReport, By, starred};
-use crate::backtest::findings::Finding;
-use crate::backtest::{Case, Reliability, Scope, Scores};
+use crate::laboratory::backtest::findings::Finding;
+use crate::laboratory::backtest::{Case, Reliability, Scope, Scores};
 use crate::report::layout_text::line;
 
 /// Every table of the report, in order; those without rows are left out.

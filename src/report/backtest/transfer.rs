@@ -3,7 +3,7 @@
 use super::sections::{missing, one_decimal, percent, share, words};
 use super::tables::Section;
 use super::{TransferReport, starred};
-use crate::backtest::{HeldOut, Transfer};
+use crate::laboratory::backtest::{HeldOut, Transfer};
 
 /// One figure of merit.
 struct Metric {

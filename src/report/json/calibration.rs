@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::job::Trust;
 use super::{rounded, rounded_probability};
-use crate::calibrate::{
+use crate::laboratory::calibrate::{
     Calibrated, Confusion, Estimate, Fact, Level, Measure, Miss, Outlier, Score, SkippedRow,
     Speeds, Validation, Verdict,
 };

@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::axis::{Axis, Candidate};
-use crate::layout::{Cell, Layout, RmsNormKernel, SequenceParallel, Stage};
+use crate::axis::{Axis, FlaggedCombination};
+use crate::layout::{Combination, Layout, RmsNormKernel, SequenceParallel, Stage};
 
 /// A complete layout.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -94,7 +94,7 @@ impl LayoutDocument {
 }
 
 impl CandidateDocument {
-    pub(super) fn new(candidate: &Candidate) -> Self {
+    pub(super) fn new(candidate: &FlaggedCombination) -> Self {
         Self {
             cell: CellDocument::new(&candidate.cell),
             checkpointing: candidate.checkpointing.as_str(),
@@ -103,7 +103,7 @@ impl CandidateDocument {
 }
 
 impl CellDocument {
-    fn new(cell: &Cell) -> Self {
+    fn new(cell: &Combination) -> Self {
         Self {
             tensor_parallel: cell.tensor_parallel,
             pipeline_parallel: cell.pipeline_parallel,

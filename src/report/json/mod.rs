@@ -15,19 +15,17 @@ mod prediction;
 mod price;
 mod proof;
 mod reading;
-mod verdict;
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::Serialize;
 
-use crate::calibrate::Calibrated;
 use crate::cost_model::prediction::Prediction;
 use crate::instance::Instance;
+use crate::laboratory::calibrate::Calibrated;
 use crate::plan::{Evaluated, Infeasibility, Nearest, Outcome, Plan, Violation};
 use crate::planner::objective::{Answer, Goal};
 use crate::report::calibration::Subject;
-use crate::verify::Verdict;
 use calibration::CalibrationDocument;
 pub use comparison::{COMPARISON, comparison, comparison_schema};
 pub use explanation::{EXPLANATION, explanation, explanation_schema, why_not};
@@ -37,14 +35,11 @@ use objective::ObjectiveDocument;
 use prediction::PredictionDocument;
 use proof::{ProofDocument, ViolationDocument};
 pub use reading::side;
-use verdict::VerdictDocument;
 
 /// Name and version of the answer to an instance.
 pub const SOLUTION: &str = "parlayout/solution/v1";
 /// Name and version of the evaluation of one layout.
 pub const EVALUATION: &str = "parlayout/evaluation/v1";
-/// Name and version of the verdict on a certificate.
-pub const VERDICT: &str = "parlayout/verdict/v1";
 
 pub use calibration::CALIBRATION;
 pub use pareto::{PARETO, pareto, pareto_schema};
@@ -81,18 +76,6 @@ pub fn evaluation(instance: &Instance, evaluated: &Evaluated, violations: &[Viol
         trust: Trust::new(&instance.job.cluster.calibration),
         warnings: instance.warnings.clone(),
     })
-}
-
-/// The verdict on a certificate as a document of the format [`VERDICT`], on several lines.
-#[must_use]
-pub fn verdict(verdict: &Verdict) -> String {
-    write(&VerdictDocument::new(verdict))
-}
-
-/// The JSON Schema of [`VERDICT`], shipped as `docs/verdict.schema.json`.
-#[must_use]
-pub fn verdict_schema() -> String {
-    schema_of::<VerdictDocument>(VERDICT)
 }
 
 /// The result of a calibration as a document of the format [`CALIBRATION`], on several lines.

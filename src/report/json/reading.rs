@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{EVALUATION, SOLUTION};
-use crate::axis::{Axis, Candidate};
+use crate::axis::{Axis, FlaggedCombination};
 use crate::cost_model::prediction::{MemoryUse, Prediction, StageMemory, StepTime};
 use crate::explain::comparison::{Setting, Side};
 use crate::layout::{Layout, Stage};
@@ -97,7 +97,7 @@ fn layout(value: &Value) -> Result<Layout, String> {
         })
     });
     Ok(Layout {
-        cell: Candidate::from_codes(&codes).cell,
+        cell: FlaggedCombination::from_codes(&codes).cell,
         stages: stages.collect::<Result<_, String>>()?,
     })
 }

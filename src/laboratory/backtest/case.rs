@@ -1,0 +1,203 @@
+//! A measured run beside what the cost model says of it.
+
+use std::collections::HashMap;
+
+use crate::cost_model::flops;
+use crate::cost_model::prediction::StageMemory;
+use crate::framework::LoggedPeak;
+use crate::job::Job;
+use crate::laboratory::runs::{Modelled, Run, RunsFile, Skip, Status};
+use crate::quantity::{Bytes, Seconds};
+
+/// A run that ended by training or by running out of memory, with its prediction.
+#[derive(Debug, Clone)]
+pub struct Case<'a> {
+    /// The run.
+    pub run: &'a Run,
+    /// Its group: the file's, or else what its job is.
+    pub group: String,
+    /// What the cost model says of it.
+    pub modelled: Modelled,
+    /// Mean measured utilisation over the runs that are alike in every column of job and layout;
+    /// `None` where none of them has a representative speed.
+    pub measured_mfu: Option<f64>,
+    /// Number of the layout: the same for runs that are alike.
+    pub layout_number: usize,
+}
+
+impl Case<'_> {
+    /// Predicted utilisation by the paper's convention.
+    #[must_use]
+    pub const fn predicted_mfu(&self) -> f64 {
+        self.modelled.prediction.mfu.value()
+    }
+
+    /// The run's measured utilisation, or the mean of runs alike, where its speed is
+    /// representative.
+    #[must_use]
+    pub fn timed(&self) -> Option<f64> {
+        own_mfu(self.run, &self.modelled.job).and(self.measured_mfu)
+    }
+
+    /// Predicted over measured utilisation, less 1; where the speed is representative.
+    #[must_use]
+    pub fn mfu_error(&self) -> Option<f64> {
+        Some(self.predicted_mfu() / self.timed()? - 1.0)
+    }
+
+    /// Predicted over measured peak memory, less 1; where the run trained and logged it.
+    #[must_use]
+    pub fn peak_error(&self) -> Option<f64> {
+        let measured = self.run.peak_memory.filter(|&gib| gib > 0.0)?;
+        let predicted = self.logged_peak().gib();
+        (self.run.status == Status::Ok).then_some(predicted / measured - 1.0)
+    }
+
+    /// Predicted peak of the stage that the measured peak is of: the stated one, or the one that the
+    /// framework logs.
+    fn logged_peak(&self) -> Bytes {
+        let memory = &self.modelled.prediction.memory;
+        let logged = match self.modelled.job.framework.memory.logged_peak {
+            LoggedPeak::FullestStage => None,
+            LoggedPeak::FirstStage => Some(0),
+        };
+        let stage = self.run.peak_stage.or(logged);
+        stage
+            .and_then(|stage| memory.stages.get(stage as usize))
+            .map_or_else(|| memory.peak(), StageMemory::peak)
+    }
+
+    /// Predicted probability of running out of memory.
+    #[must_use]
+    pub const fn oom_probability(&self) -> f64 {
+        self.modelled.prediction.oom_probability
+    }
+
+    /// Whether the run ran out of memory.
+    #[must_use]
+    pub fn ran_out_of_memory(&self) -> bool {
+        self.run.status == Status::OutOfMemory
+    }
+}
+
+/// The run's own utilisation, where its speed is representative: the stated one; computed from its
+/// step time where there is none, or where no vocabulary is stated, without which nobody knows
+/// what a stated utilisation counts.
+fn own_mfu(run: &Run, job: &Job) -> Option<f64> {
+    if run.status != Status::Ok || !run.timing_usable {
+        return None;
+    }
+    let from_time = run
+        .step_time
+        .filter(|&time| time > 0.0)
+        .map(|time| flops::utilisation(job, Seconds::new(time)).value());
+    let stated = run.mfu.filter(|&mfu| mfu > 0.0);
+    match run.vocabulary {
+        None | Some(0) => from_time.or(stated),
+        Some(_) => stated.or(from_time),
+    }
+}
+
+/// Runs that could not be modelled, by reason, most frequent first.
+pub type Skipped = Vec<(String, usize)>;
+
+/// The runs of the files that trained or ran out of memory, each with what `predict` says of it,
+/// and the reasons why others were left out.
+pub fn cases(
+    files: &[RunsFile],
+    predict: impl Fn(&Run) -> Result<Modelled, Skip>,
+) -> (Vec<Case<'_>>, Skipped) {
+    let mut numbers: HashMap<(usize, Vec<&str>), usize> = HashMap::new();
+    let mut cases = Vec::new();
+    let mut skipped: HashMap<String, usize> = HashMap::new();
+    for (position, file) in files.iter().enumerate() {
+        let columns = layout_columns(file);
+        for run in file.runs.iter().filter(|run| run.status != Status::Other) {
+            let modelled = match predict(run).and_then(known_end(run)) {
+                Ok(found) => found,
+                Err(Skip(reason)) => {
+                    *skipped.entry(reason).or_default() += 1;
+                    continue;
+                }
+            };
+            let fields = columns
+                .iter()
+                .map(|&at| run.raw.get(at).unwrap_or_default());
+            let key = (position, fields.collect());
+            let next = numbers.len();
+            cases.push(Case {
+                run,
+                group: group(run),
+                modelled,
+                measured_mfu: None,
+                layout_number: *numbers.entry(key).or_insert(next),
+            });
+        }
+    }
+    take_means(&mut cases, numbers.len());
+    let mut skipped: Skipped = skipped.into_iter().collect();
+    skipped.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    (cases, skipped)
+}
+
+/// Refuses what was predicted of a run of which nobody knows how it ended.
+fn known_end(run: &Run) -> impl Fn(Modelled) -> Result<Modelled, Skip> {
+    move |modelled| match run.status {
+        Status::Unstated => Err(Skip("no status stated".to_owned())),
+        _ => Ok(modelled),
+    }
+}
+
+/// The file's group of the run, or else its network, GPUs, sequence length and batch.
+fn group(run: &Run) -> String {
+    if !run.group.is_empty() {
+        return run.group.clone();
+    }
+    let number = |value: Option<u64>| value.unwrap_or_default();
+    format!(
+        "{} {}x{} s{} gb{}",
+        run.model,
+        run.gpus.unwrap_or_default(),
+        run.gpu,
+        number(run.sequence_length),
+        number(run.global_batch)
+    )
+}
+
+/// Columns that hold a name or an outcome of a run, not its job or layout.
+const OTHER_COLUMNS: [&str; 10] = [
+    "run",
+    "status",
+    "step_time_s",
+    "peak_memory_gib",
+    "peak_stage",
+    "mfu",
+    "timing_usable",
+    "grade",
+    "internode_allreduce_gb_s",
+    "intranode_allreduce_gb_s",
+];
+
+/// Positions of the columns in which runs are alike or not.
+fn layout_columns(file: &RunsFile) -> Vec<usize> {
+    let names = file.header.iter().enumerate();
+    names
+        .filter(|(_, name)| !OTHER_COLUMNS.contains(name))
+        .map(|(index, _)| index)
+        .collect()
+}
+
+/// Gives every case the mean utilisation of its layout.
+fn take_means(cases: &mut [Case], layouts: usize) {
+    let mut sums = vec![(0.0, 0_u32); layouts];
+    for case in &*cases {
+        if let Some(mfu) = own_mfu(case.run, &case.modelled.job) {
+            sums[case.layout_number].0 += mfu;
+            sums[case.layout_number].1 += 1;
+        }
+    }
+    for case in cases {
+        let (sum, count) = sums[case.layout_number];
+        case.measured_mfu = (count > 0).then(|| sum / f64::from(count));
+    }
+}

@@ -1,0 +1,269 @@
+//! Calibration on a few random runs of a setting, scored on the rest.
+
+use rayon::prelude::*;
+
+use crate::laboratory::calibrate::{self, Adoption, FitOptions, Observation, Speeds, Verdict};
+use crate::laboratory::runs::Skip;
+use crate::planner::PlanError;
+
+use super::by_name;
+use super::case::Case;
+use super::held_out::{Figures, HeldOut, Predicted, means};
+use super::random::Random;
+use super::settings::Setting;
+
+/// How runs are drawn.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DrawOptions {
+    /// Runs to calibrate on.
+    pub runs: usize,
+    /// Draws.
+    pub draws: usize,
+    /// Start of the random numbers.
+    pub seed: u64,
+    /// Largest accepted probability of running out of memory, at which layouts are picked.
+    pub max_oom_risk: f64,
+}
+
+/// Why draws could not be scored.
+#[derive(Debug, thiserror::Error)]
+pub enum DrawError {
+    /// A run cannot be modelled.
+    #[error("a run cannot be modelled: {0}")]
+    Skip(String),
+    /// The solver failed.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+}
+
+impl From<Skip> for DrawError {
+    fn from(skip: Skip) -> Self {
+        Self::Skip(skip.0)
+    }
+}
+
+/// What calibration makes of one setting, or of a source with several settings, each calibrated for
+/// itself.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Transfer {
+    /// Name of the setting; of the source, for all its settings together.
+    pub setting: String,
+    /// Where its runs come from.
+    pub source: String,
+    /// Its runs with a representative speed, among which runs are drawn.
+    pub timed: usize,
+    /// Before any run is seen.
+    pub zero_shot: HeldOut,
+    /// After calibration.
+    pub calibrated: HeldOut,
+    /// After calibration where it is accepted, otherwise before.
+    pub accepted: HeldOut,
+    /// Draws, those of all settings together.
+    pub draws: usize,
+    /// Draws whose fitted speeds are accepted.
+    pub accepted_draws: usize,
+    /// Other draws whose level of speeds is accepted, which changes no ranking.
+    pub level_draws: usize,
+    /// Draws with accepted fitted speeds after which the rank correlation of the rest is lower than before.
+    pub rank_worse: usize,
+}
+
+/// Runs that must remain besides the drawn ones.
+const FEWEST_LEFT: usize = 3;
+
+/// Draws, calibrates and scores in every setting that has runs enough; sources with several such
+/// settings also as a whole, before them.
+///
+/// # Errors
+///
+/// If a run cannot be modelled or the solver fails.
+pub fn transfers(settings: &[Setting], options: &DrawOptions) -> Result<Vec<Transfer>, DrawError> {
+    let drawn: Vec<Drawn> = settings
+        .iter()
+        .filter_map(|setting| drawn(setting, options).transpose())
+        .collect::<Result<_, _>>()?;
+    let mut transfers = Vec::new();
+    for (source, parts) in by_name(&drawn, |drawn| drawn.source) {
+        if parts.len() > 1 {
+            transfers.push(summary(source, &together(source, &parts)));
+        }
+        transfers.extend(parts.iter().map(|part| summary(part.name, part)));
+    }
+    Ok(transfers)
+}
+
+/// All draws of a setting.
+struct Drawn<'a> {
+    name: &'a str,
+    source: &'a str,
+    timed: usize,
+    draws: Vec<Draw>,
+}
+
+fn drawn<'a>(setting: &'a Setting, options: &DrawOptions) -> Result<Option<Drawn<'a>>, DrawError> {
+    let observations = setting.observations.iter().enumerate();
+    let timed: Vec<usize> = observations
+        .filter(|(_, observation)| observation.step_time.is_some())
+        .map(|(index, _)| index)
+        .collect();
+    if timed.len() < options.runs + FEWEST_LEFT {
+        return Ok(None);
+    }
+    let mut random = Random::new(options.seed);
+    let evidence: Vec<Vec<usize>> = (0..options.draws)
+        .map(|_| {
+            let positions = random.draw(options.runs, timed.len());
+            positions.into_iter().map(|index| timed[index]).collect()
+        })
+        .collect();
+    let before = believed(setting);
+    let draws = evidence
+        .par_iter()
+        .map(|drawn| Draw::new(setting, &before, drawn, options.max_oom_risk))
+        .collect::<Result<_, _>>()?;
+    Ok(Some(Drawn {
+        name: &setting.name,
+        source: &setting.cases[0].run.source,
+        timed: timed.len(),
+        draws,
+    }))
+}
+
+/// The settings of a source as one: the first draw of each, then the second, and so on.
+fn together<'a>(source: &'a str, parts: &[&Drawn<'a>]) -> Drawn<'a> {
+    let draws = (0..parts[0].draws.len()).map(|index| {
+        let mut whole = Draw::default();
+        for part in parts {
+            whole.extend(&part.draws[index]);
+        }
+        whole
+    });
+    Drawn {
+        name: source,
+        source,
+        timed: parts.iter().map(|part| part.timed).sum(),
+        draws: draws.collect(),
+    }
+}
+
+/// Cluster and framework before any run is seen: the medians of the priors.
+fn believed(setting: &Setting) -> Figures {
+    let (cluster, framework) = (&setting.cluster, &setting.framework);
+    let options = FitOptions::default();
+    let fitted = calibrate::fit(&[], cluster, framework, &setting.priors, &options);
+    (fitted.cluster, fitted.framework)
+}
+
+/// A calibration on drawn runs.
+struct Calibration {
+    always: Figures,
+    tested: Figures,
+    speeds: Speeds,
+    memory: Option<Verdict>,
+}
+
+impl Calibration {
+    fn new(setting: &Setting, before: &Figures, drawn: &[usize]) -> Self {
+        let evidence: Vec<&Observation> =
+            drawn.iter().map(|&it| &setting.observations[it]).collect();
+        let mut calibrated = calibrate::calibrate_from(
+            &setting.priors,
+            &evidence,
+            &before.0,
+            &before.1,
+            &FitOptions::default(),
+            Adoption::Tested,
+            &setting.name,
+        );
+        let tested = (calibrated.cluster.clone(), calibrated.framework.clone());
+        let (speeds, memory) = (calibrated.speeds, calibrated.memory_verdict);
+        calibrated.adopt(Adoption::Always, &setting.name);
+        Self {
+            always: (calibrated.cluster, calibrated.framework),
+            tested,
+            speeds,
+            memory,
+        }
+    }
+}
+
+/// What one draw predicts of the runs that it left.
+#[derive(Debug, Default)]
+struct Draw {
+    zero_shot: Predicted,
+    calibrated: Predicted,
+    accepted: Predicted,
+    /// Calibrations with fitted speeds accepted.
+    fits: usize,
+    /// Calibrations with the level accepted.
+    levels: usize,
+    /// Calibrations.
+    calibrations: usize,
+}
+
+impl Draw {
+    fn new(
+        setting: &Setting,
+        before: &Figures,
+        drawn: &[usize],
+        max_oom_risk: f64,
+    ) -> Result<Self, DrawError> {
+        let calibration = Calibration::new(setting, before, drawn);
+        let rest: Vec<&Case> = setting
+            .cases
+            .iter()
+            .enumerate()
+            .filter(|(index, _)| !drawn.contains(index))
+            .map(|(_, case)| *case)
+            .collect();
+        let predicted = |figures: &Figures| Predicted::new(&rest, figures, max_oom_risk);
+        let (zero_shot, calibrated) = (predicted(before)?, predicted(&calibration.always)?);
+        let memory = calibration.memory == Some(Verdict::Accepted);
+        let accepted = match (calibration.speeds, memory) {
+            (Speeds::Shipped, false) => zero_shot.clone(),
+            (Speeds::Fitted, true) => calibrated.clone(),
+            _ => predicted(&calibration.tested)?,
+        };
+        Ok(Self {
+            zero_shot,
+            calibrated,
+            accepted,
+            fits: usize::from(calibration.speeds == Speeds::Fitted),
+            levels: usize::from(calibration.speeds == Speeds::Level),
+            calibrations: 1,
+        })
+    }
+
+    fn extend(&mut self, other: &Self) {
+        self.zero_shot.extend(&other.zero_shot);
+        self.calibrated.extend(&other.calibrated);
+        self.accepted.extend(&other.accepted);
+        self.fits += other.fits;
+        self.levels += other.levels;
+        self.calibrations += other.calibrations;
+    }
+
+    /// Whether accepted figures rank the runs worse than before. Levels differ between the settings
+    /// of a source.
+    fn ranks_worse(&self) -> bool {
+        let moved = self.fits > 0 || self.calibrations > 1;
+        moved && self.accepted.rank() < self.zero_shot.rank()
+    }
+}
+
+fn summary(name: &str, drawn: &Drawn) -> Transfer {
+    let draws = &drawn.draws;
+    let sum = |count: fn(&Draw) -> usize| draws.iter().map(count).sum();
+    Transfer {
+        setting: name.to_owned(),
+        source: drawn.source.to_owned(),
+        timed: drawn.timed,
+        zero_shot: means(draws.iter().map(|draw| &draw.zero_shot)),
+        calibrated: means(draws.iter().map(|draw| &draw.calibrated)),
+        accepted: means(draws.iter().map(|draw| &draw.accepted)),
+        draws: sum(|draw| draw.calibrations),
+        accepted_draws: sum(|draw| draw.fits),
+        level_draws: sum(|draw| draw.levels),
+        rank_worse: draws.iter().filter(|draw| draw.ranks_worse()).count(),
+    }
+}

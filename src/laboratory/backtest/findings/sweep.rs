@@ -1,0 +1,134 @@
+//! The runs of one group, asked for the best measured and the best predicted among some.
+
+use crate::laboratory::backtest::by_name;
+use crate::laboratory::backtest::case::Case;
+use crate::layout::{AttentionKernel, Checkpointing, Combination, RmsNormKernel, SequenceParallel};
+
+/// A network, by what tells it apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Shape {
+    pub(super) layers: u32,
+    pub(super) hidden: u64,
+}
+
+/// The runs of one group.
+#[derive(Debug)]
+pub(super) struct Sweep<'a> {
+    /// Its runs.
+    pub(super) cases: Vec<&'a Case<'a>>,
+}
+
+/// A run with the utilisation by which it is the best.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Best<'a> {
+    pub(super) case: &'a Case<'a>,
+    pub(super) mfu: f64,
+}
+
+impl<'a> Sweep<'a> {
+    /// The groups of one source.
+    pub(super) fn all(cases: &[&'a Case<'a>]) -> Vec<Self> {
+        by_name(cases, |case| &case.group)
+            .into_iter()
+            .map(|(_, members)| Self {
+                cases: members.into_iter().copied().collect(),
+            })
+            .collect()
+    }
+
+    /// Whether the sweep trains this network at this sequence length.
+    pub(super) fn is(&self, shape: Shape, sequence_length: u64) -> bool {
+        self.trains(shape) && self.sequence_length() == sequence_length
+    }
+
+    /// Whether the sweep trains this network.
+    pub(super) fn trains(&self, shape: Shape) -> bool {
+        let network = &self.cases[0].modelled.job.transformer;
+        network.layers == shape.layers && network.hidden == shape.hidden
+    }
+
+    /// Tokens of a sequence.
+    pub(super) fn sequence_length(&self) -> u64 {
+        self.cases[0].modelled.job.workload.sequence_length
+    }
+
+    /// Whether runs with and without the fused `RMSNorm` trained, beside `FlashAttention` 2.
+    pub(super) fn varies_rmsnorm_kernel(&self) -> bool {
+        let trained = |case: &Case, kernel: bool| {
+            case.timed().is_some() && flash2(case) && fused_rmsnorm(case) == kernel
+        };
+        let any = |kernel: bool| self.cases.iter().any(|case| trained(case, kernel));
+        any(true) && any(false)
+    }
+
+    /// Whether runs with and without sequence parallelism trained.
+    pub(super) fn varies_sequence_parallel(&self) -> bool {
+        let any = |split: bool| {
+            let mut timed = self.cases.iter().filter(|case| case.timed().is_some());
+            timed.any(|case| sequence_parallel(case) == split)
+        };
+        any(true) && any(false)
+    }
+
+    /// The fastest measured run of some.
+    pub(super) fn best_measured(&self, some: impl Fn(&Case) -> bool) -> Option<Best<'a>> {
+        best(self.cases.iter().filter_map(|&case| {
+            let mfu = case.timed().filter(|_| some(case))?;
+            Some(Best { case, mfu })
+        }))
+    }
+
+    /// The run of some that is said to fit and to be the fastest of those.
+    pub(super) fn best_predicted(&self, some: impl Fn(&Case) -> bool) -> Option<Best<'a>> {
+        let fitting = self.cases.iter().filter(|case| said_to_fit(case));
+        best(fitting.filter(|case| some(case)).map(|&case| Best {
+            case,
+            mfu: case.predicted_mfu(),
+        }))
+    }
+}
+
+/// The first of the best.
+fn best<'a>(candidates: impl Iterator<Item = Best<'a>>) -> Option<Best<'a>> {
+    candidates.reduce(|best, it| if it.mfu > best.mfu { it } else { best })
+}
+
+pub(super) fn cell<'a>(case: &'a Case) -> &'a Combination {
+    &case.modelled.layout.cell
+}
+
+pub(super) fn said_to_fit(case: &Case) -> bool {
+    case.oom_probability() < 0.5
+}
+
+pub(super) fn checkpointed(case: &Case) -> bool {
+    case.modelled.layout.checkpointing() != Checkpointing::None
+}
+
+pub(super) fn fused_rmsnorm(case: &Case) -> bool {
+    cell(case).rmsnorm_kernel == RmsNormKernel::Fused
+}
+
+pub(super) fn flash2(case: &Case) -> bool {
+    cell(case).attention_kernel == AttentionKernel::Flash2
+}
+
+pub(super) fn sequence_parallel(case: &Case) -> bool {
+    cell(case).sequence_parallel == SequenceParallel::On
+}
+
+/// A share as percent or points with one decimal.
+pub(super) fn points(share: f64) -> String {
+    format!("{:.1}", share * 100.0)
+}
+
+/// A difference in points with its sign; no negative zero.
+pub(super) fn signed_points(share: f64) -> String {
+    let rounded = (share * 1000.0).round() / 10.0 + 0.0;
+    format!("{rounded:+.1}")
+}
+
+/// Texts one after the other.
+pub(super) fn listed(texts: impl Iterator<Item = String>) -> String {
+    texts.collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,406 @@
+//! Whether a fit predicts runs that it has not seen better than the shipped figures do.
+//!
+//! Leave one out up to five distinct runs, else five folds. Runs alike in all that the cost model
+//! knows stay together, so that none is predicted from its copy.
+
+use std::collections::BTreeSet;
+
+use super::fit::{FitOptions, censored, fit};
+use super::observation::Observation;
+use super::parameters::Seen;
+use super::priors::Priors;
+use super::rank::spearman;
+use crate::cluster::Cluster;
+use crate::cost_model::flops;
+use crate::framework::Framework;
+use crate::laboratory::runs::Status;
+use crate::quantity::Seconds;
+
+/// Most folds.
+const FOLDS: usize = 5;
+
+/// What a score is the mean of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Measure {
+    /// `|ln(predicted / measured)|`.
+    Error,
+    /// `sqrt(-2 ln p)`, `p` the predicted probability of what happened: fitted or not.
+    Deviance,
+}
+
+/// How well a set of runs is predicted.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Score {
+    /// Mean of the measure.
+    pub mean_error: f64,
+    /// Its median.
+    pub median_error: f64,
+    /// Spearman's rank correlation of predicted and measured MFU; `None` where it has no meaning
+    /// (memory, or fewer than two distinct values).
+    pub rank: Option<f64>,
+}
+
+/// Scores of the same runs by the shipped figures and by fits that did not see them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Validation {
+    /// What is scored.
+    pub measure: Measure,
+    /// Runs that were scored.
+    pub runs: usize,
+    /// Runs that differ in what the cost model knows.
+    pub distinct: usize,
+    /// By the shipped figures.
+    pub before: Score,
+    /// By fits to the other folds.
+    pub after: Score,
+    /// Root mean square of those.
+    pub spread: f64,
+}
+
+/// Whether a fit takes the place of the shipped figures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// It does.
+    Accepted,
+    /// Fewer than two distinct runs: nothing can be held out.
+    Untested,
+    /// Runs that it has not seen are not predicted better.
+    ErrorNotBetter,
+    /// It does not rank runs that it has not seen better.
+    RankingNotBetter,
+    /// Even so runs are off by a factor of two and more: something else is wrong, such as a unit.
+    Implausible,
+}
+
+/// Error of a logarithm, a factor of two, beyond which no physical parameter is to blame.
+const IMPLAUSIBLE: f64 = std::f64::consts::LN_2;
+
+/// Rank correlation that a fit of single figures has to gain: ten runs cannot tell less from luck.
+const RANK_GAIN: f64 = 0.01;
+/// Level and memory must bring the error below this share of the shipped figures'.
+const NEEDED_GAIN: f64 = 0.95;
+/// Mean deviance that a fit to endings has to gain: below, all of them were foretold already.
+const NOTICEABLE: f64 = 0.01;
+
+impl Validation {
+    /// The rule for speeds: less error than the shipped figures and than the `level` alone, and a
+    /// better ranking. The level corrects the error at no risk to the ranking; what puts the
+    /// ranking at risk has to improve it.
+    #[must_use]
+    pub fn time_verdict(&self, level: Option<&Self>) -> Verdict {
+        if self.is_implausible() {
+            return Verdict::Implausible;
+        }
+        let simple = level.map_or(f64::INFINITY, |level| level.after.mean_error);
+        if self.after.mean_error >= simple.min(self.before.mean_error) {
+            return Verdict::ErrorNotBetter;
+        }
+        match (self.before.rank, self.after.rank) {
+            (Some(before), Some(after)) if after < before + RANK_GAIN => Verdict::RankingNotBetter,
+            (Some(_), None) => Verdict::RankingNotBetter,
+            _ => Verdict::Accepted,
+        }
+    }
+
+    /// The rule for the level: less error.
+    #[must_use]
+    pub fn level_verdict(&self) -> Verdict {
+        if self.is_implausible() {
+            Verdict::Implausible
+        } else if self.after.mean_error < NEEDED_GAIN * self.before.mean_error {
+            Verdict::Accepted
+        } else {
+            Verdict::ErrorNotBetter
+        }
+    }
+
+    /// The rule for memory: less error.
+    #[must_use]
+    pub fn memory_verdict(&self) -> Verdict {
+        let gained = self.after.mean_error < NEEDED_GAIN * self.before.mean_error;
+        let noticeable = match self.measure {
+            Measure::Error => true,
+            Measure::Deviance => self.before.mean_error - self.after.mean_error > NOTICEABLE,
+        };
+        if self.is_implausible() {
+            Verdict::Implausible
+        } else if gained && noticeable {
+            Verdict::Accepted
+        } else {
+            Verdict::ErrorNotBetter
+        }
+    }
+
+    fn is_implausible(&self) -> bool {
+        self.measure == Measure::Error && self.after.mean_error > IMPLAUSIBLE
+    }
+}
+
+/// Which runs are held out together.
+struct Folds {
+    /// Number of each run's kind: runs alike in all that the cost model knows are of one.
+    kinds: Vec<usize>,
+    /// Kinds.
+    distinct: usize,
+}
+
+impl Folds {
+    fn of(&self, run: usize) -> usize {
+        self.kinds[run] % FOLDS
+    }
+
+    /// Kinds among these runs.
+    fn distinct_of(&self, runs: &[usize]) -> usize {
+        let kinds: BTreeSet<usize> = runs.iter().map(|&run| self.kinds[run]).collect();
+        kinds.len()
+    }
+}
+
+fn folds(runs: &[&Observation]) -> Folds {
+    let mut distinct: Vec<&Observation> = Vec::new();
+    let mut kinds = Vec::with_capacity(runs.len());
+    for run in runs {
+        let known = distinct.iter().position(|other| other.is_alike(run));
+        kinds.push(known.unwrap_or(distinct.len()));
+        if known.is_none() {
+            distinct.push(run);
+        }
+    }
+    Folds {
+        kinds,
+        distinct: distinct.len(),
+    }
+}
+
+/// Rank correlation of the means over runs of one kind: among those an order is chance.
+fn rank_of_kinds(folds: &Folds, predicted: &[f64], measured: &[f64]) -> Option<f64> {
+    let means = |values: &[f64]| -> Vec<f64> {
+        let mut sums = vec![(0.0, 0_u32); folds.distinct];
+        for (&kind, value) in folds.kinds.iter().zip(values) {
+            sums[kind].0 += value;
+            sums[kind].1 += 1;
+        }
+        let sums = sums.into_iter();
+        sums.map(|(sum, count)| sum / f64::from(count)).collect()
+    };
+    spearman(&means(predicted), &means(measured))
+}
+
+/// Figures that a fold's runs are predicted with.
+struct Figures {
+    cluster: Cluster,
+    framework: Framework,
+}
+
+/// For each fold the figures of a fit to the others; `None` with fewer than two distinct runs.
+fn held_out(
+    runs: &[&Observation],
+    figures: &Figures,
+    priors: &Priors,
+    options: &FitOptions,
+) -> Option<(Folds, Vec<Figures>)> {
+    let folds = folds(runs);
+    if folds.distinct < 2 {
+        return None;
+    }
+    let fits = (0..FOLDS.min(folds.distinct)).map(|fold| {
+        let others: Vec<&Observation> = (0..runs.len())
+            .filter(|&run| folds.of(run) != fold)
+            .map(|run| runs[run])
+            .collect();
+        let (cluster, framework) = (&figures.cluster, &figures.framework);
+        let fitted = fit(&others, cluster, framework, priors, options);
+        Figures {
+            cluster: fitted.cluster,
+            framework: fitted.framework,
+        }
+    });
+    let fits = fits.collect();
+    Some((folds, fits))
+}
+
+/// Cross-validates the step times; `None` with fewer than two distinct timed runs.
+#[must_use]
+pub fn times(
+    observations: &[&Observation],
+    cluster: &Cluster,
+    framework: &Framework,
+    priors: &Priors,
+    options: &FitOptions,
+) -> Option<Validation> {
+    let timed = observations.iter().copied();
+    let runs: Vec<&Observation> = timed.filter(|run| run.step_time.is_some()).collect();
+    let shipped = Figures {
+        cluster: cluster.clone(),
+        framework: framework.clone(),
+    };
+    let (folds, fits) = held_out(&runs, &shipped, &priors.only(Seen::InTime), options)?;
+    let scored = |figures: &dyn Fn(usize) -> usize, all: &[Figures]| {
+        let mut errors = Vec::new();
+        let mut utilisations = (Vec::new(), Vec::new());
+        for (index, run) in runs.iter().enumerate() {
+            let chosen = &all[figures(index)];
+            let job = run.job(&chosen.cluster, &chosen.framework);
+            let predicted = run.predicted_time(&job);
+            let measured = run.step_time.unwrap_or(Seconds::ZERO);
+            errors.push((predicted / measured).ln());
+            utilisations
+                .0
+                .push(flops::utilisation(&job, predicted).value());
+            utilisations
+                .1
+                .push(flops::utilisation(&job, measured).value());
+        }
+        let rank = rank_of_kinds(&folds, &utilisations.0, &utilisations.1);
+        (score(&errors, rank), spread(&errors))
+    };
+    let (before, _) = scored(&|_| 0, &[shipped]);
+    let (after, spread) = scored(&|run| folds.of(run), &fits);
+    Some(Validation {
+        measure: Measure::Error,
+        runs: runs.len(),
+        distinct: folds.distinct,
+        before,
+        after,
+        spread,
+    })
+}
+
+/// Cross-validates memory: the error of peaks where at least two distinct runs state one, else the
+/// deviance of which runs fit. `None` with fewer than two distinct runs.
+#[must_use]
+pub fn memory(
+    observations: &[&Observation],
+    cluster: &Cluster,
+    framework: &Framework,
+    priors: &Priors,
+    options: &FitOptions,
+) -> Option<Validation> {
+    let known = observations.iter().copied();
+    let known: Vec<&Observation> = known.filter(|run| run.status != Status::Other).collect();
+    let peaks = known.iter().copied().filter(|run| run.peak.is_some());
+    let peaks: Vec<&Observation> = peaks.collect();
+    let measure = if folds(&peaks).distinct >= 2 {
+        Measure::Error
+    } else {
+        Measure::Deviance
+    };
+    let shipped = Figures {
+        cluster: cluster.clone(),
+        framework: framework.clone(),
+    };
+    // All runs teach; those that state a peak, if any do, are scored.
+    let (folds, fits) = held_out(&known, &shipped, &priors.only(Seen::InMemory), options)?;
+    let scored: Vec<usize> = (0..known.len())
+        .filter(|&index| measure == Measure::Deviance || known[index].peak.is_some())
+        .collect();
+    let error = |run: &Observation, figures: &Figures| {
+        let job = run.job(&figures.cluster, &figures.framework);
+        let (measured, fullest) = run.predicted_peaks(&job);
+        let capacity = cluster.accelerator.usable_memory;
+        match run.peak {
+            Some(peak) if measure == Measure::Error => (measured / peak).ln(),
+            _ => censored(run.status, fullest, capacity, cluster.calibration.memory),
+        }
+    };
+    let after: Vec<f64> = scored
+        .iter()
+        .map(|&index| error(known[index], &fits[folds.of(index)]))
+        .collect();
+    let before: Vec<f64> = scored
+        .iter()
+        .map(|&index| error(known[index], &shipped))
+        .collect();
+    Some(Validation {
+        measure,
+        runs: scored.len(),
+        distinct: folds.distinct_of(&scored),
+        before: score(&before, None),
+        after: score(&after, None),
+        spread: spread(&after),
+    })
+}
+
+fn score(errors: &[f64], rank: Option<f64>) -> Score {
+    let mut sizes: Vec<f64> = errors.iter().map(|error| error.abs()).collect();
+    sizes.sort_by(f64::total_cmp);
+    let middle = sizes.len() / 2;
+    Score {
+        mean_error: sizes.iter().sum::<f64>() / sizes.len() as f64,
+        median_error: f64::midpoint(sizes[middle], sizes[(sizes.len() - 1) / 2]),
+        rank,
+    }
+}
+
+fn spread(errors: &[f64]) -> f64 {
+    let squares: f64 = errors.iter().map(|error| error * error).sum();
+    (squares / errors.len() as f64).sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn validation(before: (f64, Option<f64>), after: (f64, Option<f64>)) -> Validation {
+        let score = |(mean_error, rank): (f64, Option<f64>)| Score {
+            mean_error,
+            median_error: mean_error,
+            rank,
+        };
+        Validation {
+            measure: Measure::Error,
+            runs: 10,
+            distinct: 10,
+            before: score(before),
+            after: score(after),
+            spread: 0.1,
+        }
+    }
+
+    #[test]
+    fn speeds_must_gain_accuracy_and_ranking() {
+        let check = |before, after, level, expected| {
+            let level = validation(before, (level, before.1));
+            let verdict = validation(before, after).time_verdict(Some(&level));
+            assert_eq!(verdict, expected);
+        };
+        let (accepted, no_better, no_rank) = (
+            Verdict::Accepted,
+            Verdict::ErrorNotBetter,
+            Verdict::RankingNotBetter,
+        );
+        check((0.10, Some(0.9)), (0.07, Some(0.92)), 0.08, accepted);
+        check((0.10, Some(0.9)), (0.07, Some(0.92)), 0.07, no_better);
+        check((0.10, Some(0.9)), (0.10, Some(0.92)), 0.11, no_better);
+        check((0.10, Some(0.9)), (0.07, Some(0.905)), 0.08, no_rank);
+        check((0.10, Some(0.9)), (0.01, None), 0.08, no_rank);
+        check((0.10, None), (0.01, None), 0.08, accepted);
+    }
+
+    #[test]
+    fn the_level_must_gain_accuracy() {
+        let verdict = |after| validation((0.10, Some(0.9)), (after, Some(0.9))).level_verdict();
+        assert_eq!(verdict(0.09), Verdict::Accepted);
+        assert_eq!(verdict(0.096), Verdict::ErrorNotBetter);
+    }
+
+    #[test]
+    fn memory_must_gain() {
+        let check = |before, after, expected| {
+            let validation = validation((before, None), (after, None));
+            assert_eq!(validation.memory_verdict(), expected);
+        };
+        check(0.10, 0.09, Verdict::Accepted);
+        check(0.10, 0.096, Verdict::ErrorNotBetter);
+        check(0.10, 0.10, Verdict::ErrorNotBetter);
+        check(3.0, 1.0, Verdict::Implausible);
+    }
+
+    #[test]
+    fn the_median_of_an_even_count_lies_between() {
+        let score = score(&[-0.1, 0.3, 0.2, -0.4], None);
+        assert!((score.mean_error - 0.25).abs() < 1e-12);
+        assert!((score.median_error - 0.25).abs() < 1e-12);
+        assert!((spread(&[0.3, -0.4]) - 0.125_f64.sqrt()).abs() < 1e-12);
+    }
+}

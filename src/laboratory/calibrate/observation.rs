@@ -1,0 +1,163 @@
+//! One measured run as a fit sees it.
+
+use crate::cluster::Cluster;
+use crate::cost_model::discrepancy::{self, DIMENSIONS};
+use crate::cost_model::{self, Costs, flops};
+use crate::framework::{Framework, LoggedPeak};
+use crate::job::Job;
+use crate::laboratory::runs::{self, Run, Shape, Skip, Stated, Status};
+use crate::quantity::{Bytes, Seconds};
+
+/// One measured run as a fit sees it.
+#[derive(Debug, Clone)]
+pub struct Observation {
+    /// File of runs; empty for a run read from a log.
+    pub file: String,
+    /// Line in it; 0 for a run read from a log.
+    pub line: u64,
+    /// Source and run, for people.
+    pub name: String,
+    /// Runs of one group share network, GPUs, sequence length and global batch.
+    pub group: String,
+    /// Job and layout.
+    pub shape: Shape,
+    /// Figures that the row states for itself.
+    pub stated: Stated,
+    /// Measured step time, where it is representative.
+    pub step_time: Option<Seconds>,
+    /// Measured peak memory.
+    pub peak: Option<Bytes>,
+    /// The stage whose peak was measured.
+    pub peak_stage: PeakStage,
+    /// How the run ended.
+    pub status: Status,
+}
+
+/// The pipeline stage that a measured peak is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PeakStage {
+    /// The one with the largest peak.
+    Fullest,
+    /// This one.
+    Number(u32),
+}
+
+/// The step time behind a stated utilisation, where the vocabulary that it counts is stated too.
+fn from_utilisation(run: &Run, job: &Job) -> Option<Seconds> {
+    let mfu = run.mfu.filter(|&mfu| mfu > 0.0)?;
+    run.vocabulary.filter(|&vocabulary| vocabulary > 0)?;
+    let one = Seconds::new(1.0);
+    Some(one * (flops::utilisation(job, one).value() / mfu))
+}
+
+impl Observation {
+    /// The run on `cluster` under `framework`.
+    ///
+    /// # Errors
+    ///
+    /// The reason why the row cannot be modelled.
+    pub fn new(run: &Run, cluster: &Cluster, framework: &Framework) -> Result<Self, Skip> {
+        let shape = runs::shape(run, cluster, framework)?;
+        let ran = run.status == Status::Ok;
+        let step_time = run
+            .step_time
+            .filter(|&time| time > 0.0)
+            .map(Seconds::new)
+            .or_else(|| from_utilisation(run, &shape.job))
+            .filter(|_| ran && run.timing_usable);
+        let peak = run.peak_memory.filter(|&peak| ran && peak > 0.0);
+        Ok(Self {
+            file: run.file.clone(),
+            line: run.line,
+            name: run.label(),
+            group: run.group.clone(),
+            stated: Stated::of(run),
+            step_time,
+            peak: peak.map(Bytes::from_gib),
+            peak_stage: match (run.peak_stage, framework.memory.logged_peak) {
+                (Some(stage), _) => PeakStage::Number(stage),
+                (None, LoggedPeak::FullestStage) => PeakStage::Fullest,
+                (None, LoggedPeak::FirstStage) => PeakStage::Number(0),
+            },
+            status: run.status,
+            shape,
+        })
+    }
+
+    /// The job of the run with the figures of this cluster and framework.
+    #[must_use]
+    pub fn job(&self, cluster: &Cluster, framework: &Framework) -> Job {
+        let own = &self.shape.job.cluster;
+        let mut job = Job {
+            cluster: Cluster {
+                gpus: own.gpus,
+                gpus_per_node: own.gpus_per_node,
+                ..cluster.clone()
+            },
+            framework: framework.clone(),
+            ..self.shape.job.clone()
+        };
+        self.stated.apply(&mut job.cluster, &mut job.framework);
+        job
+    }
+
+    /// GPUs of a node of the run.
+    #[must_use]
+    pub fn gpus_per_node(&self) -> u32 {
+        self.shape.job.cluster.gpus_per_node
+    }
+
+    /// Whether the run used several nodes.
+    #[must_use]
+    pub fn spans_nodes(&self) -> bool {
+        self.shape.job.cluster.gpus > self.gpus_per_node()
+    }
+
+    /// The coefficients of the run's cell.
+    #[must_use]
+    pub fn costs(&self, job: &Job) -> Costs {
+        Costs::exact(job, &self.shape.layout.cell).with_vocabulary(self.shape.vocabulary)
+    }
+
+    /// Predicted step time.
+    #[must_use]
+    pub fn predicted_time(&self, job: &Job) -> Seconds {
+        cost_model::duration(&self.costs(job), &self.shape.layout.stages)
+    }
+
+    /// Predicted peak of the stage that was measured, and of the fullest.
+    #[must_use]
+    pub fn predicted_peaks(&self, job: &Job) -> (Bytes, Bytes) {
+        let costs = self.costs(job);
+        let stages = &self.shape.layout.stages;
+        let peak = |index: u32, stage| cost_model::stage_peak(&costs, index, stage);
+        let peaks = (0..).zip(stages).map(|(index, stage)| peak(index, stage));
+        let fullest = peaks.fold(Bytes::ZERO, Bytes::max);
+        let measured = match self.peak_stage {
+            PeakStage::Fullest => fullest,
+            PeakStage::Number(index) => stages
+                .get(index as usize)
+                .map_or(fullest, |stage| peak(index, stage)),
+        };
+        (measured, fullest)
+    }
+
+    /// Where the run lies among others.
+    #[must_use]
+    pub fn features(&self) -> [f64; DIMENSIONS] {
+        discrepancy::features_of(&self.shape.job, &self.shape.layout)
+    }
+
+    /// Whether two runs are alike in all that the cost model knows.
+    #[must_use]
+    pub fn is_alike(&self, other: &Self) -> bool {
+        let (one, two) = (&self.shape, &other.shape);
+        one.layout == two.layout
+            && one.vocabulary == two.vocabulary
+            && self.stated == other.stated
+            && one.job.workload == two.job.workload
+            && one.job.cluster.gpus == two.job.cluster.gpus
+            && one.job.cluster.gpus_per_node == two.job.cluster.gpus_per_node
+            && one.job.transformer == two.job.transformer
+    }
+}

@@ -1,0 +1,109 @@
+//! What the runs state for themselves, for runs to come.
+
+use super::observation::Observation;
+use super::parameters::{GPUS_PER_NODE, Parameter};
+use crate::cluster::Cluster;
+use crate::framework::Framework;
+use crate::laboratory::runs::Stated;
+use crate::quantity::BytesPerSecond;
+
+/// A figure that all runs state, so that it is no matter of fitting.
+#[derive(Debug, Clone, Copy)]
+pub struct Fact {
+    /// The figure.
+    pub parameter: &'static Parameter,
+    /// Its value before.
+    pub before: f64,
+    /// Its value by the runs' statements.
+    pub after: f64,
+}
+
+/// The figures that runs may state, beside the GPUs of a node.
+const KEYS: [&str; 3] = [
+    "intra_node_bandwidth",
+    "inter_node_bandwidth",
+    "framework.memory.gradient_bytes",
+];
+
+/// What every run states.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Common {
+    /// Medians of measured bandwidths, and the bytes of a gradient if all agree.
+    pub figures: Stated,
+    /// GPUs of a node, if all runs over several nodes agree.
+    pub gpus_per_node: Option<u32>,
+}
+
+/// What every run states. Runs within one node say nothing of the network between nodes.
+pub(super) fn by_all(observations: &[&Observation]) -> Common {
+    let several: Vec<&Observation> = observations
+        .iter()
+        .copied()
+        .filter(|run| run.spans_nodes())
+        .collect();
+    Common {
+        figures: Stated {
+            intra_node: median(observations, |stated| stated.intra_node),
+            inter_node: median(&several, |stated| stated.inter_node),
+            gradient_bytes: agreed(observations, |run| run.stated.gradient_bytes),
+        },
+        gpus_per_node: agreed(&several, |run| Some(run.gpus_per_node())),
+    }
+}
+
+/// Takes over what every run states, bandwidths times training's share of them: later instances do
+/// not repeat these columns.
+pub(super) fn take_over(
+    common: &Common,
+    cluster: &mut Cluster,
+    framework: &mut Framework,
+) -> Vec<Fact> {
+    let before = values(cluster, framework);
+    common.figures.apply(cluster, framework);
+    if let Some(gpus) = common.gpus_per_node {
+        cluster.gpus_per_node = gpus;
+    }
+    let pairs = before.into_iter().zip(values(cluster, framework));
+    let moved = pairs.filter(|((_, before), (_, after))| before.to_bits() != after.to_bits());
+    moved
+        .map(|((parameter, before), (_, after))| Fact {
+            parameter,
+            before,
+            after,
+        })
+        .collect()
+}
+
+fn values(cluster: &Cluster, framework: &Framework) -> Vec<(&'static Parameter, f64)> {
+    let named = KEYS.iter().filter_map(|key| Parameter::named(key));
+    named
+        .chain([&GPUS_PER_NODE])
+        .map(|parameter| (parameter, parameter.get(cluster, framework)))
+        .collect()
+}
+
+/// The median of a bandwidth that every run states.
+fn median(
+    observations: &[&Observation],
+    of: impl Fn(&Stated) -> Option<BytesPerSecond>,
+) -> Option<BytesPerSecond> {
+    let values: Option<Vec<f64>> = observations
+        .iter()
+        .map(|run| of(&run.stated).map(BytesPerSecond::value))
+        .collect();
+    let mut values = values?;
+    values.sort_by(f64::total_cmp);
+    let middle = values.get(values.len() / 2).copied();
+    middle.map(BytesPerSecond::new)
+}
+
+/// What all runs state, if they agree.
+fn agreed<T: PartialEq>(
+    observations: &[&Observation],
+    of: impl Fn(&Observation) -> Option<T>,
+) -> Option<T> {
+    let mut all = observations.iter().map(|run| of(run));
+    let first = all.next()??;
+    all.all(|other| other.as_ref() == Some(&first))
+        .then_some(first)
+}

@@ -1,0 +1,32 @@
+//! Reads measured runs out of the logs of training frameworks.
+//!
+//! A log tells step times, peak memory and the end of a run (`log`); what was run is told by a
+//! launch script, a configuration file, the framework's own dump of its arguments, or the user
+//! (`facts`). Both together are a [`Run`], as a row of a file would be.
+//!
+//! [`Run`]: crate::laboratory::runs::Run
+
+mod facts;
+mod launch;
+mod layout_keys;
+mod log;
+mod megatron;
+mod megatron_flags;
+mod missing;
+mod nanotron;
+mod nanotron_config;
+mod note;
+mod out_of_memory;
+mod run;
+mod scan;
+mod shell;
+mod torchtitan;
+mod torchtitan_config;
+mod yaml;
+
+pub use facts::Facts;
+pub use launch::{LaunchError, launch};
+pub use layout_keys::layout;
+pub use log::{Log, LogKind, Peak, SteadyStep, read};
+pub use missing::Missing;
+pub use run::{LogError, run};
