@@ -44,7 +44,6 @@ pub use error::{InstanceError, Place, Problem, Problems};
 pub use machine::Machine;
 pub use overrides::{Flag, Overrides};
 pub use schema::json_schema;
-pub(crate) use values::Choice;
 
 use document::{Source, SourceKind, Table};
 use file::InstanceFile;

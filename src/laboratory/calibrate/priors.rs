@@ -176,7 +176,7 @@ impl Beliefs {
 }
 
 static BELIEFS: LazyLock<Beliefs> = LazyLock::new(|| {
-    toml::from_str(include_str!("../../catalog/priors.toml"))
+    toml::from_str(include_str!("../../../catalog/priors.toml"))
         .expect("the catalog's priors are valid")
 });
 
