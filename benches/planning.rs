@@ -60,7 +60,7 @@ fn evaluations(criterion: &mut Criterion) {
     group.bench_function("evaluate_13b_64gpu", |bencher| {
         bencher.iter(|| {
             let mfus = layouts.iter().map(|layout| {
-                let costs = Costs::new(&instance.job, &layout.cell);
+                let costs = Costs::new(&instance.job, &layout.combination);
                 cost_model::evaluate(&instance.job, &costs, &layout.stages)
                     .mfu
                     .value()

@@ -15,7 +15,7 @@ use crate::layout::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FlaggedCombination {
     /// The choices that hold for the whole job.
-    pub cell: Combination,
+    pub combination: Combination,
     /// What every layer recomputes.
     pub checkpointing: Checkpointing,
 }
@@ -157,7 +157,7 @@ impl FlaggedCombination {
     /// The code of this candidate's value on `axis`.
     #[must_use]
     pub const fn code(&self, axis: Axis) -> u32 {
-        let cell = &self.cell;
+        let cell = &self.combination;
         match axis {
             Axis::TensorParallel => cell.tensor_parallel,
             Axis::PipelineParallel => cell.pipeline_parallel,
@@ -184,7 +184,7 @@ impl FlaggedCombination {
     pub fn from_codes(codes: &[u32; Axis::COUNT]) -> Self {
         let at = |axis: Axis| codes[axis as usize];
         Self {
-            cell: Combination {
+            combination: Combination {
                 tensor_parallel: at(Axis::TensorParallel),
                 pipeline_parallel: at(Axis::PipelineParallel),
                 data_parallel: at(Axis::DataParallel),

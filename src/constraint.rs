@@ -66,7 +66,7 @@ impl Decision {
     /// Its value in a layout that takes `global_batch` sequences a step.
     fn value(self, layout: &Layout, global_batch: u64) -> i64 {
         let candidate = FlaggedCombination {
-            cell: layout.cell,
+            combination: layout.combination,
             // No decision names the flag that holds for all layers.
             checkpointing: Checkpointing::None,
         };
@@ -75,7 +75,7 @@ impl Decision {
         match self {
             Self::Degree(axis) => i64::from(candidate.code(axis)),
             Self::Is(axis, code) => i64::from(candidate.code(axis) == code),
-            Self::MicroBatches => layout.cell.micro_batches(global_batch) as i64,
+            Self::MicroBatches => layout.combination.micro_batches(global_batch) as i64,
             Self::Layers(index) => layers(layout.stages.get(index as usize)),
             Self::LayersLast => layers(layout.stages.last()),
             Self::CheckpointedLayers => {

@@ -16,7 +16,7 @@ use crate::rule::Rule;
 /// Every rule that the layout breaks; empty for a layout that can run.
 #[must_use]
 pub fn check(instance: &Instance, layout: &Layout) -> Vec<Violation> {
-    let mut violations = check_choices(instance, &layout.cell);
+    let mut violations = check_choices(instance, &layout.combination);
     violations.extend(check_stages(instance, layout));
     violations.extend(check_listed(instance, layout));
     violations.extend(check_constraints(instance, layout));
@@ -200,7 +200,7 @@ fn check_interleaving(
 
 /// Rules on the layers of each stage.
 fn check_stages(instance: &Instance, layout: &Layout) -> Vec<Violation> {
-    let cell = &layout.cell;
+    let cell = &layout.combination;
     let mut found = Vec::new();
     let layers: u32 = layout.stages.iter().map(|stage| stage.layers).sum();
     let least = layout
@@ -253,7 +253,10 @@ fn check_stages(instance: &Instance, layout: &Layout) -> Vec<Violation> {
 
 /// How the layers of the stages contradict equal model chunks, if the pipeline is interleaved.
 fn interleaving_broken(layout: &Layout, total: u32) -> Option<String> {
-    let (stages, chunks) = (layout.cell.pipeline_parallel, layout.cell.virtual_stages);
+    let (stages, chunks) = (
+        layout.combination.pipeline_parallel,
+        layout.combination.virtual_stages,
+    );
     if chunks == 1 {
         return None;
     }
@@ -324,7 +327,7 @@ fn check_listed(instance: &Instance, layout: &Layout) -> Vec<Violation> {
     let flags = flags(layout).into_iter();
     let candidates: Vec<FlaggedCombination> = flags
         .map(|checkpointing| FlaggedCombination {
-            cell: layout.cell,
+            combination: layout.combination,
             checkpointing,
         })
         .collect();
@@ -381,7 +384,7 @@ fn check_constraints(instance: &Instance, layout: &Layout) -> Vec<Violation> {
 /// Stages whose peak exceeds what the accepted risk allows.
 fn check_memory(instance: &Instance, layout: &Layout) -> Vec<Violation> {
     let job = &instance.job;
-    let costs = Costs::new(job, &layout.cell);
+    let costs = Costs::new(job, &layout.combination);
     let prediction = cost_model::evaluate(job, &costs, &layout.stages);
     let error = job.cluster.calibration.memory;
     let capacity = prediction.memory.capacity;

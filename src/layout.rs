@@ -56,7 +56,7 @@ impl Combination {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Layout {
     /// The choices that hold for the whole job.
-    pub cell: Combination,
+    pub combination: Combination,
     /// One entry a pipeline stage, first to last.
     pub stages: Vec<Stage>,
 }

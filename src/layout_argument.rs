@@ -43,7 +43,7 @@ pub fn parse(text: &str, instance: &Instance) -> Result<Layout, String> {
     let candidate = complete(&assignment, instance);
     let stages = stages(&candidate, &counts, instance)?;
     Ok(Layout {
-        cell: candidate.cell,
+        combination: candidate.combination,
         stages,
     })
 }
@@ -178,7 +178,7 @@ fn stages(
     counts: &[Option<Vec<u32>>; 4],
     instance: &Instance,
 ) -> Result<Vec<Stage>, String> {
-    let pipeline = candidate.cell.pipeline_parallel;
+    let pipeline = candidate.combination.pipeline_parallel;
     let network = instance.job.transformer.layers;
     let layers = match &counts[0] {
         Some(layers) => layers.clone(),

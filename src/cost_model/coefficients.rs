@@ -128,7 +128,7 @@ pub enum Vocabulary {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Costs {
     /// The cell.
-    pub cell: Combination,
+    pub combination: Combination,
     /// Micro-batches a step, `M`.
     pub micro_batches: u64,
     /// Time of one layer and micro-batch.
@@ -188,7 +188,7 @@ impl Costs {
         let again = LayerTime::new(job, cell, Passes::RECOMPUTED).total() - layer.total();
         let embedding_parameters = job.transformer.embedding_weights() as f64 / tp;
         Self {
-            cell: *cell,
+            combination: *cell,
             micro_batches,
             layer,
             recompute: [
@@ -221,7 +221,7 @@ impl Costs {
     /// Multiplies every duration by `exp(g)`, `g` learned from runs like this cell; a layer that
     /// is recomputed whole takes the `g` of recomputed runs.
     fn correct(&mut self, job: &Job, learned: &Discrepancy) {
-        let g = |again| learned.logarithm(&discrepancy::features(job, &self.cell, again));
+        let g = |again| learned.logarithm(&discrepancy::features(job, &self.combination, again));
         let (kept, again) = (g(Checkpointing::None).exp(), g(Checkpointing::Full).exp());
         let layer = self.layer.total();
         let full = (layer + self.recompute[0]) * again - layer * kept;
@@ -276,7 +276,7 @@ impl Costs {
 
     /// Shares of the embedding and of the head that stage `stage` holds.
     fn vocabulary_shares(&self, stage: u32) -> (f64, f64) {
-        let stages = self.cell.pipeline_parallel;
+        let stages = self.combination.pipeline_parallel;
         match self.vocabulary {
             Vocabulary::Ends => (
                 f64::from(u8::from(stage == 0)),
@@ -289,7 +289,7 @@ impl Costs {
     /// Micro-batches whose activations stage `stage` keeps: chunks in flight over `v`.
     #[must_use]
     pub fn in_flight(&self, stage: u32) -> f64 {
-        let chunks = pipeline::chunks_in_flight(&self.cell, stage, self.micro_batches);
-        chunks as f64 / f64::from(self.cell.virtual_stages)
+        let chunks = pipeline::chunks_in_flight(&self.combination, stage, self.micro_batches);
+        chunks as f64 / f64::from(self.combination.virtual_stages)
     }
 }

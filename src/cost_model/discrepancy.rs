@@ -48,7 +48,7 @@ pub fn features_of(job: &Job, layout: &Layout) -> [f64; DIMENSIONS] {
     } else {
         Checkpointing::None
     };
-    features(job, &layout.cell, checkpointing)
+    features(job, &layout.combination, checkpointing)
 }
 
 impl Discrepancy {

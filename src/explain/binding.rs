@@ -164,7 +164,7 @@ fn dropped(instance: &Instance, limit: Limit, chosen: &Layout) -> Instance {
 
 fn candidate(layout: &Layout) -> FlaggedCombination {
     FlaggedCombination {
-        cell: layout.cell,
+        combination: layout.combination,
         checkpointing: Checkpointing::None,
     }
 }

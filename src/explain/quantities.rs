@@ -56,7 +56,7 @@ fn node_size(
     deadline: Deadline,
 ) -> Result<Variations, PlanError> {
     let from = instance.job.cluster.gpus_per_node;
-    let to = from.max(witness.cell.tensor_parallel);
+    let to = from.max(witness.combination.tensor_parallel);
     if to == from || !to.is_multiple_of(from) {
         return Ok(Vec::new());
     }
@@ -87,7 +87,7 @@ fn gpus(
         job.cluster.gpus = to;
         (Change::Gpus { from, to }, instance.with_job(job))
     };
-    let sought = u32::try_from(witness.cell.gpus()).unwrap_or(u32::MAX);
+    let sought = u32::try_from(witness.combination.gpus()).unwrap_or(u32::MAX);
     let more = more_gpus(from, node);
     let mut found: Variations = Vec::new();
     found.extend(first(more.map(with_gpus), deadline)?);
@@ -220,7 +220,7 @@ fn global_batch(
         job.workload.global_batch = to;
         (Change::GlobalBatch { from, to }, instance.with_job(job))
     };
-    let cell = &witness.cell;
+    let cell = &witness.combination;
     let mut unit = u64::from(cell.data_parallel) * u64::from(cell.micro_batch);
     if cell.virtual_stages > 1 {
         unit *= u64::from(cell.pipeline_parallel);

@@ -277,9 +277,11 @@ fn breaking(analysis: &Analysis, requirement: Requirement) -> Option<&Correction
 
 /// What the rule says of the combination that breaks it and as little else as possible.
 fn example(instance: &Instance, analysis: &Analysis, rule: Rule) -> Option<String> {
-    let cell = breaking(analysis, Requirement::Rule(rule))?.witness.cell;
+    let cell = breaking(analysis, Requirement::Rule(rule))?
+        .witness
+        .combination;
     let layout = Layout {
-        cell,
+        combination: cell,
         stages: any_stages(instance, cell.pipeline_parallel),
     };
     feasibility::check(instance, &layout)

@@ -340,7 +340,7 @@ fn merge_permits(changes: &mut Vec<Change>) {
 fn used_values(axis: Axis, layout: &Layout) -> Vec<u32> {
     if axis != Axis::Checkpointing {
         let candidate = crate::axis::FlaggedCombination {
-            cell: layout.cell,
+            combination: layout.combination,
             checkpointing: Checkpointing::None,
         };
         return vec![candidate.code(axis)];

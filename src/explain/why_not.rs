@@ -99,7 +99,7 @@ pub fn why_not_within(
 /// Whether the layout has the value; `checkpointing` where all layers are alike.
 fn has(layout: &Layout, (axis, code): (Axis, u32)) -> bool {
     let candidate = FlaggedCombination {
-        cell: layout.cell,
+        combination: layout.combination,
         checkpointing: Checkpointing::None,
     };
     if axis != Axis::Checkpointing {

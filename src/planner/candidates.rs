@@ -121,7 +121,7 @@ impl Walk<'_> {
                 return;
             }
             let degrees = FlaggedCombination::from_codes(&self.codes);
-            self.by_degrees = broken_by_degrees(self.instance, &degrees.cell);
+            self.by_degrees = broken_by_degrees(self.instance, &degrees.combination);
             let relaxed = self.instance.space.relaxed;
             if !self.literal && !self.by_degrees.without(relaxed).is_empty() {
                 return;
@@ -168,7 +168,7 @@ fn fills_cluster(instance: &Instance, codes: &[u32; Axis::COUNT]) -> bool {
 /// The rules on discrete choices that the candidate breaks.
 #[must_use]
 pub fn broken_rules(instance: &Instance, candidate: &FlaggedCombination) -> RuleSet {
-    broken_by_degrees(instance, &candidate.cell)
+    broken_by_degrees(instance, &candidate.combination)
         .union(broken_by_flags(instance, candidate))
         .without(instance.space.relaxed)
 }
@@ -210,7 +210,7 @@ fn broken_by_degrees(instance: &Instance, cell: &Combination) -> RuleSet {
 
 /// The rules that the other choices break, together with the degrees.
 fn broken_by_flags(instance: &Instance, candidate: &FlaggedCombination) -> RuleSet {
-    let cell = &candidate.cell;
+    let cell = &candidate.combination;
     let mut broken = RuleSet::EMPTY;
     broken.insert_if(
         Rule::SequenceDivisible,
@@ -303,7 +303,7 @@ pub fn partition(instance: &Instance, cell: &Combination) -> Option<Vec<u32>> {
 /// The candidate's layout: the framework's own cut, every layer checkpointed alike.
 #[must_use]
 pub fn layout(instance: &Instance, candidate: &FlaggedCombination) -> Option<Layout> {
-    let cut = partition(instance, &candidate.cell)?;
+    let cut = partition(instance, &candidate.combination)?;
     let stages = cut.into_iter().map(|layers| {
         let mut stage = Stage {
             layers,
@@ -315,7 +315,7 @@ pub fn layout(instance: &Instance, candidate: &FlaggedCombination) -> Option<Lay
         stage
     });
     Some(Layout {
-        cell: candidate.cell,
+        combination: candidate.combination,
         stages: stages.collect(),
     })
 }

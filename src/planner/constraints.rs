@@ -94,7 +94,7 @@ const fn greatest_common_divisor(mut one: i64, mut other: i64) -> i64 {
 /// What the discrete choices contribute to the left side.
 fn cell_part(row: &Constraint, cell: &Combination, batch: u64) -> i64 {
     let without_layers = Layout {
-        cell: *cell,
+        combination: *cell,
         stages: Vec::new(),
     };
     row.left(&without_layers, batch)
@@ -114,7 +114,7 @@ pub(super) fn choice_rows(instance: &Instance, chosen: &[FlaggedCombination]) ->
     let left = |row: &Constraint, candidate: &FlaggedCombination| {
         let layout = candidates::layout(instance, candidate);
         layout.map_or_else(
-            || cell_part(row, &candidate.cell, batch),
+            || cell_part(row, &candidate.combination, batch),
             |layout| row.left(&layout, batch),
         )
     };

@@ -77,8 +77,8 @@ impl<'a> CostTable<'a> {
         let mut positions: HashMap<Combination, usize> = HashMap::new();
         let mut costs: Vec<Costs> = Vec::new();
         let mut cell_of = |candidate: &FlaggedCombination| {
-            *positions.entry(candidate.cell).or_insert_with(|| {
-                costs.push(Costs::new(&instance.job, &candidate.cell));
+            *positions.entry(candidate.combination).or_insert_with(|| {
+                costs.push(Costs::new(&instance.job, &candidate.combination));
                 costs.len() - 1
             })
         };
@@ -172,7 +172,7 @@ fn quantum(costs: &[Costs], layers: u32) -> Quantum {
         .iter()
         .zip(&ideal)
         .filter(|(_, time)| time.value() <= NEAR * fastest);
-    let chunk = |costs: &Costs| costs.layer.total() / f64::from(costs.cell.virtual_stages);
+    let chunk = |costs: &Costs| costs.layer.total() / f64::from(costs.combination.virtual_stages);
     let layer = least(&mut near.map(|(costs, _)| chunk(costs).value()));
     let sane = |time: f64| Seconds::new(time.clamp(1e-9, 1e12));
     Quantum::for_times(sane(fastest), sane(layer))
@@ -181,7 +181,8 @@ fn quantum(costs: &[Costs], layers: u32) -> Quantum {
 /// Step time of a cell whose work splits evenly over its stages, without recomputation.
 fn ideal_step_time(costs: &Costs, layers: u32) -> Seconds {
     costs.layer.total()
-        * (costs.micro_batches as f64 * f64::from(layers) / f64::from(costs.cell.pipeline_parallel))
+        * (costs.micro_batches as f64 * f64::from(layers)
+            / f64::from(costs.combination.pipeline_parallel))
 }
 
 /// A lower bound on the step time: the slowest stage takes at least the mean of all stages, the

@@ -248,28 +248,30 @@ fn item_rows(instance: &Instance, chosen: &[FlaggedCombination]) -> Vec<Row> {
     let mut rows = vec![
         Row {
             name: Rule::GpuCount.as_str().to_owned(),
-            left: over(&|candidate| candidate.cell.gpus() as i64),
+            left: over(&|candidate| candidate.combination.gpus() as i64),
             sense: Sense::Equal,
             right: i64::from(job.cluster.gpus),
         },
         at_most_zero(
             Rule::GlobalBatchDivisible,
-            over(&|candidate| candidates::batch_remainder(instance, &candidate.cell) as i64),
+            over(&|candidate| candidates::batch_remainder(instance, &candidate.combination) as i64),
         ),
         at_most_zero(
             Rule::SequenceDivisible,
-            over(&|candidate| candidates::sequence_remainder(instance, &candidate.cell) as i64),
+            over(&|candidate| {
+                candidates::sequence_remainder(instance, &candidate.combination) as i64
+            }),
         ),
         at_most_zero(
             Rule::LayersCoverStages,
             over(&|candidate| {
-                i64::from(candidates::partition(instance, &candidate.cell).is_none())
+                i64::from(candidates::partition(instance, &candidate.combination).is_none())
             }),
         ),
         at_most_zero(
             Rule::InterleavingMicroBatches,
             over(&|candidate| {
-                let cell = &candidate.cell;
+                let cell = &candidate.combination;
                 let (pp, micro_batches) =
                     (u64::from(cell.pipeline_parallel), cell.micro_batches(batch));
                 if cell.virtual_stages == 1 {

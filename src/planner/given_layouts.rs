@@ -53,7 +53,7 @@ pub fn data(layouts: &[GivenLayout], max_oom_risk: f64) -> Data {
     let candidates: Vec<FlaggedCombination> = layouts
         .iter()
         .map(|given| FlaggedCombination {
-            cell: given.layout.cell,
+            combination: given.layout.combination,
             checkpointing: given.layout.checkpointing(),
         })
         .collect();
@@ -97,7 +97,7 @@ struct Cost {
 impl Cost {
     fn new(given: &GivenLayout, max_oom_risk: f64) -> Self {
         let (job, layout) = (given.job, given.layout);
-        let costs = Costs::new(job, &layout.cell).with_vocabulary(given.vocabulary);
+        let costs = Costs::new(job, &layout.combination).with_vocabulary(given.vocabulary);
         // Layouts are not compared layer by layer: the finest unit serves best.
         let quantum = Quantum::for_times(given.step_time, Seconds::ZERO);
         let units = CellUnits::new(&costs, quantum);

@@ -236,7 +236,7 @@ pub fn nearest(
         (None, None)
     };
     let candidate = layout.as_ref().map(|layout| FlaggedCombination {
-        cell: layout.cell,
+        combination: layout.combination,
         checkpointing: main_flag(layout),
     });
     let evaluated = layout.map(|layout| evaluate(instance, layout));

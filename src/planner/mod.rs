@@ -173,7 +173,7 @@ pub fn best(instance: &Instance, options: &PlanOptions) -> Result<Best, PlanErro
 /// The layout with its prediction.
 #[must_use]
 pub fn evaluate(instance: &Instance, layout: Layout) -> Evaluated {
-    let costs = Costs::new(&instance.job, &layout.cell);
+    let costs = Costs::new(&instance.job, &layout.combination);
     let prediction = cost_model::evaluate(&instance.job, &costs, &layout.stages);
     Evaluated { layout, prediction }
 }

@@ -349,7 +349,7 @@ fn missed(instance: &Instance, goal: &Goal, options: &PlanOptions) -> Result<Out
             .collect(),
         nearest: Some(Nearest {
             candidate: FlaggedCombination {
-                cell: plan.layout.cell,
+                combination: plan.layout.combination,
                 checkpointing: Checkpointing::None,
             },
             evaluated: Some(plan),

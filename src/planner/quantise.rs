@@ -157,7 +157,7 @@ type StageKey = ([StageUnits; 3], u32, u32, Schedule, u64);
 impl StageLists {
     /// The stages of a cell.
     fn stages(&mut self, costs: &Costs, unit: impl Fn(u32) -> StageUnits) -> Arc<[StageUnits]> {
-        let cell = &costs.cell;
+        let cell = &costs.combination;
         let count = cell.pipeline_parallel;
         // Embedding and head are on the ends or on all stages: those in the middle are alike but for
         // what is in flight, which follows from the rest of the key.
@@ -186,13 +186,13 @@ impl CellUnits {
     /// The same, sharing stages with the cells before.
     #[must_use]
     pub fn sharing(costs: &Costs, quantum: Quantum, lists: &mut StageLists) -> Self {
-        let v = f64::from(costs.cell.virtual_stages);
+        let v = f64::from(costs.combination.virtual_stages);
         let time = |duration: Seconds| quantum.round(duration / v);
         let share = |amount: Bytes| up(amount / v);
         let state = costs.state.weights + costs.state.gradients + costs.state.optimizer;
         let reduction = costs.data_parallel + costs.optimizer;
         let sum_weight = (costs.fill_share * v * FILL_STEPS).round() as i64;
-        let chunks = costs.micro_batches as i64 * i64::from(costs.cell.virtual_stages);
+        let chunks = costs.micro_batches as i64 * i64::from(costs.combination.virtual_stages);
         let stage = |index: u32| {
             let extra = costs.extra(index);
             let parameters = extra.parameters;
@@ -200,7 +200,7 @@ impl CellUnits {
                 extra_time: time(extra.time()),
                 extra_delta: quantum.round(reduction * parameters),
                 fixed_memory: up(Bytes::new(parameters * state) + extra.logits + costs.fixed),
-                in_flight: chunks_in_flight(&costs.cell, index, costs.micro_batches) as i64,
+                in_flight: chunks_in_flight(&costs.combination, index, costs.micro_batches) as i64,
             }
         };
         Self {

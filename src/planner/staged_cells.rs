@@ -41,7 +41,7 @@ impl Choice {
     #[must_use]
     pub const fn candidate(&self) -> FlaggedCombination {
         FlaggedCombination {
-            cell: self.cell,
+            combination: self.cell,
             checkpointing: Checkpointing::None,
         }
     }
@@ -63,7 +63,7 @@ impl Variant {
             }
         });
         Layout {
-            cell: choice.cell,
+            combination: choice.cell,
             stages: stages.collect(),
         }
     }
@@ -80,7 +80,7 @@ pub fn choices(table: &CostTable) -> Vec<Choice> {
     for (rank, entry) in table.entries.iter().enumerate() {
         let Some(units) = entry.cell else { continue };
         let FlaggedCombination {
-            cell,
+            combination: cell,
             checkpointing,
         } = entry.candidate;
         if position[units] == usize::MAX {

@@ -161,7 +161,7 @@ fn choices(comparison: &Comparison, names: Names, style: &Style) -> Option<Strin
     );
     let shown = |layout: &Layout, axis: Axis| {
         let candidate = FlaggedCombination {
-            cell: layout.cell,
+            combination: layout.combination,
             checkpointing: Checkpointing::None,
         };
         axis.show(candidate.code(axis))
@@ -174,7 +174,7 @@ fn choices(comparison: &Comparison, names: Names, style: &Style) -> Option<Strin
         .collect();
     let micro_batches = |side: &Side| {
         let batch = side.setting.global_batch;
-        grouped(side.evaluated.layout.cell.micro_batches(batch))
+        grouped(side.evaluated.layout.combination.micro_batches(batch))
     };
     rows.push((
         "micro-batches",

@@ -119,7 +119,7 @@ fn row(goal: &Goal, answer: &Answer, count: &Count) -> [String; 6] {
     let gpu_time = (prediction.step_time * f64::from(count.gpus)).value();
     [
         gpus,
-        degrees(&fastest.layout.cell),
+        degrees(&fastest.layout.combination),
         prediction.mfu.to_string(),
         time(prediction.step_time),
         match goal.steps {

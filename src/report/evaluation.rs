@@ -47,7 +47,7 @@ pub fn evaluation(
     head.push(style.paint(Meaning::Heading, &headline));
     head.push(wrap(&facts(prediction), 2));
     let global_batch = instance.job.workload.global_batch;
-    let micro_batches = layout.cell.micro_batches(global_batch);
+    let micro_batches = layout.combination.micro_batches(global_batch);
     let layers: Vec<(u32, u32)> = layout
         .stages
         .iter()

@@ -68,7 +68,7 @@ pub(crate) fn llama_405b() -> Instance {
 
 pub(crate) fn llama_13b_layout() -> Layout {
     Layout {
-        cell: Combination {
+        combination: Combination {
             tensor_parallel: 1,
             pipeline_parallel: 1,
             data_parallel: 64,
@@ -91,10 +91,10 @@ pub(crate) fn llama_13b_layout() -> Layout {
 
 pub(crate) fn llama_405b_layout() -> Layout {
     let mut layout = llama_13b_layout();
-    layout.cell.tensor_parallel = 8;
-    layout.cell.pipeline_parallel = 16;
-    layout.cell.data_parallel = 64;
-    layout.cell.sequence_parallel = SequenceParallel::On;
+    layout.combination.tensor_parallel = 8;
+    layout.combination.pipeline_parallel = 16;
+    layout.combination.data_parallel = 64;
+    layout.combination.sequence_parallel = SequenceParallel::On;
     layout.stages = vec![
         Stage {
             layers: 8,
@@ -117,18 +117,18 @@ pub(crate) fn llama_13b_plan() -> Plan {
         prediction: prediction(0.705_12, 26.53, &[stage(26.1, 26.1, 2.4, 18.4, 1.3)]),
     };
     let mut tensor = choice.clone();
-    tensor.layout.cell.tensor_parallel = 2;
-    tensor.layout.cell.data_parallel = 32;
+    tensor.layout.combination.tensor_parallel = 2;
+    tensor.layout.combination.data_parallel = 32;
     tensor.prediction = prediction(0.668, 28.0, &[stage(13.0, 13.0, 2.4, 12.4, 1.3)]);
     tensor.prediction.oom_probability = 1e-9;
     let mut checkpointed = choice.clone();
-    checkpointed.layout.cell.rmsnorm_kernel = RmsNormKernel::Unfused;
-    checkpointed.layout.cell.micro_batch = 2;
+    checkpointed.layout.combination.rmsnorm_kernel = RmsNormKernel::Unfused;
+    checkpointed.layout.combination.micro_batch = 2;
     checkpointed.layout.stages[0].recomputed = [40, 0, 0];
     checkpointed.prediction = prediction(0.551, 33.9, &[stage(26.1, 26.1, 2.4, 3.1, 2.6)]);
     let mut pipeline = choice.clone();
-    pipeline.layout.cell.pipeline_parallel = 2;
-    pipeline.layout.cell.data_parallel = 32;
+    pipeline.layout.combination.pipeline_parallel = 2;
+    pipeline.layout.combination.data_parallel = 32;
     pipeline.layout.stages = vec![
         Stage {
             layers: 20,

@@ -9,7 +9,7 @@ use crate::layout::{
 /// flash-attention-2, fused RMSNorm, layers 7, 8 x14, 7`.
 #[must_use]
 pub fn line(layout: &Layout) -> String {
-    let mut parts = cell_parts(&layout.cell);
+    let mut parts = cell_parts(&layout.combination);
     if !even(layout) {
         parts.push(layers(layout));
     }
@@ -26,7 +26,7 @@ pub fn line(layout: &Layout) -> String {
 /// A combination that has no layers per stage yet, in one line.
 #[must_use]
 pub fn candidate_line(candidate: &FlaggedCombination) -> String {
-    let mut parts = cell_parts(&candidate.cell);
+    let mut parts = cell_parts(&candidate.combination);
     if candidate.checkpointing != Checkpointing::None {
         parts.push(format!("{} checkpointing", candidate.checkpointing));
     }
@@ -46,7 +46,7 @@ pub fn degrees(cell: &Combination) -> String {
 /// What of `other` differs from `choice`, without the layers of every stage.
 #[must_use]
 pub fn brief_difference(choice: &Layout, other: &Layout) -> String {
-    let (ours, theirs) = (&choice.cell, &other.cell);
+    let (ours, theirs) = (&choice.combination, &other.combination);
     let mut parts = changed_features(ours, theirs);
     let counts = |layout: &Layout| {
         layout
@@ -71,7 +71,7 @@ pub fn brief_difference(choice: &Layout, other: &Layout) -> String {
 /// The degrees, the micro-batch and how many layers are checkpointed, in one line.
 #[must_use]
 pub fn brief(layout: &Layout) -> String {
-    format!("{}, {}", degrees(&layout.cell), checkpointed(layout))
+    format!("{}, {}", degrees(&layout.combination), checkpointed(layout))
 }
 
 /// How many layers are checkpointed: `no checkpointing`, `51 of 80 layers checkpointed`.
@@ -116,7 +116,7 @@ pub fn short(cell: &Combination) -> String {
 /// What of `other` differs from `choice`, in the words of [`line()`].
 #[must_use]
 pub fn difference(choice: &Layout, other: &Layout) -> String {
-    let (ours, theirs) = (&choice.cell, &other.cell);
+    let (ours, theirs) = (&choice.combination, &other.combination);
     let mut parts = changed_features(ours, theirs);
     let same_stages = ours.pipeline_parallel == theirs.pipeline_parallel;
     let same_layers = same_stages && layers(choice) == layers(other);
@@ -280,8 +280,8 @@ mod tests {
         let choice = fixture::llama_13b_layout();
         let mut other = choice.clone();
         assert_eq!(difference(&choice, &other), "the same");
-        other.cell.tensor_parallel = 2;
-        other.cell.data_parallel = 32;
+        other.combination.tensor_parallel = 2;
+        other.combination.data_parallel = 32;
         assert_eq!(difference(&choice, &other), "TP 2, DP 32");
         other.stages[0].recomputed = [40, 0, 0];
         assert_eq!(

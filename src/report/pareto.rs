@@ -269,7 +269,7 @@ fn short_number(number: f64) -> String {
 
 /// A label where the combination changes: first and last, then those of the largest step.
 fn labels(front: &Front) -> Vec<Label> {
-    let cell = |index: usize| short(&front.points[index].evaluated.layout.cell);
+    let cell = |index: usize| short(&front.points[index].evaluated.layout.combination);
     let count = front.points.len();
     let mut changes: Vec<usize> = (0..count)
         .filter(|&index| index == 0 || cell(index) != cell(index - 1))

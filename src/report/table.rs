@@ -73,7 +73,7 @@ pub(crate) fn job_line(instance: &Instance) -> String {
 
 /// The layout as a table, with its layers and checkpointing by stage.
 pub(crate) fn layout_table(layout: &Layout, micro_batches: u64) -> String {
-    let cell = &layout.cell;
+    let cell = &layout.combination;
     let left = [
         ("tensor parallel", cell.tensor_parallel.to_string()),
         ("pipeline parallel", cell.pipeline_parallel.to_string()),
@@ -147,7 +147,7 @@ pub(crate) fn with_heading(style: &Style, table: &str) -> String {
 fn plan_blocks(instance: &Instance, outcome: &Outcome, plan: &Plan, style: &Style) -> Vec<String> {
     let Evaluated { layout, prediction } = &plan.choice;
     let micro_batches = layout
-        .cell
+        .combination
         .micro_batches(instance.job.workload.global_batch);
     let (meaning, status) = if matches!(outcome, Outcome::Optimal(_)) {
         (Meaning::Good, "optimal".to_owned())
@@ -363,7 +363,7 @@ mod tests {
     fn infeasible() -> Outcome {
         let nearest = Nearest {
             candidate: FlaggedCombination {
-                cell: fixture::llama_13b_layout().cell,
+                combination: fixture::llama_13b_layout().combination,
                 checkpointing: Checkpointing::Full,
             },
             evaluated: Some(fixture::llama_13b_plan().choice),

@@ -280,7 +280,7 @@ fn learned_residuals_fade_away_from_the_runs() {
     let deviations = calibrate::discrepancy::standard_deviations(&learned, &[near, far]);
     assert!(deviations[0] < 0.02 && (deviations[1] - 0.03).abs() < 1e-9);
     let mut job = observations[0].job(&machine.cluster, &framework);
-    let cell = observations[0].shape.layout.cell;
+    let cell = observations[0].shape.layout.combination;
     let before = Costs::exact(&job, &cell);
     let factor = learned.logarithm(&near).exp();
     job.cluster.discrepancy = Some(learned);

@@ -46,7 +46,7 @@ fn visit_cells(
     best: &mut Option<Mfu>,
 ) {
     let Some(&axis) = Axis::ALL.get(depth) else {
-        let cell = FlaggedCombination::from_codes(codes).cell;
+        let cell = FlaggedCombination::from_codes(codes).combination;
         if cell.gpus() == u64::from(instance.job.cluster.gpus) {
             visit_cuts(instance, &cell, &mut Vec::new(), best);
         }
@@ -108,7 +108,7 @@ fn visit_counts(
         recomputed: [count, 0, 0],
     });
     let layout = Layout {
-        cell: *cell,
+        combination: *cell,
         stages: stages.collect(),
     };
     if feasibility::check(instance, &layout).is_empty() {
@@ -257,7 +257,9 @@ fn rows_shape_a_large_plan() {
         let (layout, stages) = (&layout.layout, &layout.layout.stages);
         let ends = stages.first().expect("a stage").layers + stages.last().expect("one").layers;
         assert!(ends <= 6, "{layout:?}");
-        assert!(2 * layout.cell.tensor_parallel + layout.cell.pipeline_parallel <= 32);
+        assert!(
+            2 * layout.combination.tensor_parallel + layout.combination.pipeline_parallel <= 32
+        );
     }
 }
 
@@ -269,10 +271,10 @@ fn the_checker_names_the_row() {
     );
     let outcome = plan(&instance, Formulation::Staged);
     let best = &outcome.plan().expect("feasible").choice.layout;
-    assert_eq!(best.cell.pipeline_parallel, 1);
+    assert_eq!(best.combination.pipeline_parallel, 1);
     let mut other = best.clone();
-    other.cell.pipeline_parallel = 2;
-    other.cell.data_parallel /= 2;
+    other.combination.pipeline_parallel = 2;
+    other.combination.data_parallel /= 2;
     other.stages = [20, 20]
         .map(|layers| Stage {
             layers,

@@ -46,7 +46,7 @@ fn visit(
         if !feasibility::check(instance, &layout).is_empty() {
             return;
         }
-        let costs = Costs::new(&instance.job, &layout.cell);
+        let costs = Costs::new(&instance.job, &layout.combination);
         let prediction = cost_model::evaluate(&instance.job, &costs, &layout.stages);
         if best
             .as_ref()
@@ -64,8 +64,10 @@ fn visit(
 
 fn layout(instance: &Instance, candidate: &FlaggedCombination) -> Option<Layout> {
     let job = &instance.job;
-    let stages = candidate.cell.pipeline_parallel;
-    if stages > job.transformer.layers || candidate.cell.gpus() != u64::from(job.cluster.gpus) {
+    let stages = candidate.combination.pipeline_parallel;
+    if stages > job.transformer.layers
+        || candidate.combination.gpus() != u64::from(job.cluster.gpus)
+    {
         return None;
     }
     let cut = cost_model::pipeline::even_partition(
@@ -85,7 +87,7 @@ fn layout(instance: &Instance, candidate: &FlaggedCombination) -> Option<Layout>
         stage
     });
     Some(Layout {
-        cell: candidate.cell,
+        combination: candidate.combination,
         stages: stages.collect(),
     })
 }

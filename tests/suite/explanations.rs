@@ -426,7 +426,7 @@ fn why_not_shows_where_the_time_goes() {
     let paper = Case::new("hagemann-13b-2k-64gpu", &[]);
     paper.asks("virtual_stages=2", "why_not_unlisted");
     let best = planner::plan(&paper.instance(), &PlanOptions::default()).expect("an answer");
-    let best = &best.plan().expect("a layout").choice.layout.cell;
+    let best = &best.plan().expect("a layout").choice.layout.combination;
     let chosen = format!("tensor_parallel={}", best.tensor_parallel);
     let asked = layout_argument::parse_assignment(&chosen).expect("known");
     let answer = why_not(&paper.instance(), &asked, &|_| None).expect("an answer");

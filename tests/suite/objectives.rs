@@ -21,7 +21,7 @@ fn shipped(name: &str) -> Instance {
 
 fn candidate(layout: &Layout) -> FlaggedCombination {
     FlaggedCombination {
-        cell: layout.cell,
+        combination: layout.combination,
         checkpointing: Checkpointing::None,
     }
 }
@@ -107,7 +107,7 @@ fn diverse_layouts_differ_in_the_axis_in_both_programs() {
         let found = plan(&instance, &options).expect("feasible");
         let degrees: Vec<u32> = std::iter::once(&found.choice)
             .chain(&found.alternatives)
-            .map(|evaluated| evaluated.layout.cell.tensor_parallel)
+            .map(|evaluated| evaluated.layout.combination.tensor_parallel)
             .collect();
         let distinct: HashSet<u32> = degrees.iter().copied().collect();
         assert!(

@@ -345,7 +345,7 @@ fn rows_of_every_source_are_as_the_reference_predicts() {
         let modelled = setups.model(run).expect("it is modelled");
         let name = format!("{} {}", run.source, run.run);
         let column = |name: &str| reference[name].parse::<f64>().ok();
-        let cell = &modelled.layout.cell;
+        let cell = &modelled.layout.combination;
         let costs = Costs::exact(&modelled.job, cell).with_vocabulary(modelled.vocabulary);
         let recomputed = modelled.layout.stages[0].checkpointed_layers() > 0;
         let mut layer = costs.layer.total();

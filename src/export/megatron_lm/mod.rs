@@ -38,7 +38,7 @@ pub fn megatron_lm(instance: &Instance, layout: &Layout) -> Result<String, Expor
         });
     }
     let mut flags = Flags::default();
-    let cell = &layout.cell;
+    let cell = &layout.combination;
     flags.environment(cell);
     flags.degrees(cell);
     let micro_batches = cell.micro_batches(instance.job.workload.global_batch);

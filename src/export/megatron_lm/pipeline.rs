@@ -17,7 +17,7 @@ enum Split {
 pub(super) fn flags(layout: &Layout, micro_batches: u64, flags: &mut Flags) {
     group_size(layout, micro_batches, flags);
     let layers: Vec<u32> = layout.stages.iter().map(|stage| stage.layers).collect();
-    let virtual_stages = layout.cell.virtual_stages;
+    let virtual_stages = layout.combination.virtual_stages;
     let split = split(&layers);
     // Chunks of an interleaved stage hold the same number of layers unless a string lists them.
     let even_chunks = layers
@@ -43,8 +43,8 @@ pub(super) fn flags(layout: &Layout, micro_batches: u64, flags: &mut Flags) {
 /// Interleaving takes micro-batches in groups, by default as many as stages. Where that leaves
 /// a rest smaller than the number of stages, Megatron-LM wants another group size.
 fn group_size(layout: &Layout, micro_batches: u64, flags: &mut Flags) {
-    let stages = u64::from(layout.cell.pipeline_parallel);
-    if layout.cell.virtual_stages == 1 {
+    let stages = u64::from(layout.combination.pipeline_parallel);
+    if layout.combination.virtual_stages == 1 {
         return;
     }
     let fits =

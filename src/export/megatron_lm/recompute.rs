@@ -52,7 +52,7 @@ fn full_layers(recomputed: u32, all_layers: u32, layout: &Layout, flags: &mut Fl
         flags.value("recompute-num-layers", 1);
         return;
     }
-    let chunks = layout.cell.virtual_stages;
+    let chunks = layout.combination.virtual_stages;
     let most = layout.stages.iter().map(Stage::checkpointed_layers).max();
     let count = most.unwrap_or_default().div_ceil(chunks);
     flags.value("recompute-method", "block");

@@ -5,7 +5,7 @@ use crate::layout::{Combination, Layout, Schedule, Sharding};
 
 /// Every reason why Megatron-LM cannot run the layout, with what would be right.
 pub(super) fn broken(instance: &Instance, layout: &Layout) -> Vec<String> {
-    let cell = &layout.cell;
+    let cell = &layout.combination;
     let checks = [
         schedule(cell),
         experts(cell),

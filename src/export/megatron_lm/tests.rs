@@ -46,11 +46,11 @@ fn other_splits_become_a_layout_string() {
 #[test]
 fn what_cannot_be_said_is_a_comment() {
     let mut layout = fixture::llama_13b_layout();
-    layout.cell.attention_kernel = AttentionKernel::Flash1;
-    layout.cell.rmsnorm_kernel = RmsNormKernel::Unfused;
-    layout.cell.pipeline_parallel = 4;
-    layout.cell.data_parallel = 16;
-    layout.cell.virtual_stages = 2;
+    layout.combination.attention_kernel = AttentionKernel::Flash1;
+    layout.combination.rmsnorm_kernel = RmsNormKernel::Unfused;
+    layout.combination.pipeline_parallel = 4;
+    layout.combination.data_parallel = 16;
+    layout.combination.virtual_stages = 2;
     layout.stages = [[4, 0, 0], [2, 1, 0], [0, 0, 0], [0, 0, 0]]
         .map(|recomputed| Stage {
             layers: 10,
@@ -76,8 +76,8 @@ fn full_sharding_is_megatron_fsdp() {
     transformer.learned_positions = 2048;
     instance.job.framework.memory.gradient_bytes = 4.0;
     let mut layout = fixture::llama_13b_layout();
-    layout.cell.sharding = Sharding::Hybrid;
-    layout.cell.attention_kernel = AttentionKernel::Torch;
+    layout.combination.sharding = Sharding::Hybrid;
+    layout.combination.attention_kernel = AttentionKernel::Torch;
     layout.stages[0].recomputed = [0, 0, 40];
     check("export_hybrid", &instance, &layout);
 }
@@ -86,8 +86,8 @@ fn full_sharding_is_megatron_fsdp() {
 fn an_odd_number_of_micro_batches_sets_the_group() {
     let mut instance = fixture::llama_13b();
     let mut layout = fixture::llama_13b_layout();
-    layout.cell.virtual_stages = 2;
-    layout.cell.pipeline_parallel = 4;
+    layout.combination.virtual_stages = 2;
+    layout.combination.pipeline_parallel = 4;
     layout.stages = vec![
         Stage {
             layers: 10,
@@ -118,50 +118,50 @@ fn refusals_say_what_would_be_right() {
         assert!(error.to_string().contains(part), "{error}");
     };
     check(
-        &|_, layout| layout.cell.schedule = Schedule::ZeroBubble1p,
+        &|_, layout| layout.combination.schedule = Schedule::ZeroBubble1p,
         "`schedule = \"zb-1p\"` does not exist there: use `1f1b`",
     );
     check(
-        &|_, layout| layout.cell.expert_parallel = 2,
+        &|_, layout| layout.combination.expert_parallel = 2,
         "needs a mixture of experts",
     );
     check(
-        &|_, layout| layout.cell.virtual_stages = 2,
+        &|_, layout| layout.combination.virtual_stages = 2,
         "needs several pipeline stages",
     );
     check(
         &|instance, layout| {
-            layout.cell.virtual_stages = 2;
-            layout.cell.pipeline_parallel = 6;
+            layout.combination.virtual_stages = 2;
+            layout.combination.pipeline_parallel = 6;
             instance.job.workload.global_batch = 192;
         },
         "use a global batch of at least 384",
     );
     check(
         &|_, layout| {
-            layout.cell.sharding = Sharding::Parameters;
-            layout.cell.pipeline_parallel = 2;
+            layout.combination.sharding = Sharding::Parameters;
+            layout.combination.pipeline_parallel = 2;
         },
         "excludes pipeline stages",
     );
     check(
         &|instance, layout| {
             instance.job.transformer.key_value_heads = 5;
-            layout.cell.tensor_parallel = 4;
+            layout.combination.tensor_parallel = 4;
         },
         "5 query groups are neither",
     );
     check(
         &|instance, layout| {
             instance.job.transformer.heads = 52;
-            layout.cell.tensor_parallel = 8;
+            layout.combination.tensor_parallel = 8;
         },
         "52 attention heads do not divide",
     );
     check(
         &|instance, layout| {
             instance.job.workload.sequence_length = 2049;
-            layout.cell.context_parallel = 2;
+            layout.combination.context_parallel = 2;
         },
         "does not divide by 2 x",
     );

@@ -171,7 +171,7 @@ fn by_rule_of_thumb<'a>(fitting: &[&'a Contender<'a>]) -> Vec<&'a Contender<'a>>
 /// Smaller is preferred.
 fn thumb_key(contender: &Contender) -> (bool, bool, bool, u32, u32, u32) {
     let layout = &contender.case.modelled.layout;
-    let cell = &layout.cell;
+    let cell = &layout.combination;
     (
         layout.checkpointing() != Checkpointing::None,
         cell.rmsnorm_kernel != RmsNormKernel::Fused,

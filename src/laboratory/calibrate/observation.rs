@@ -116,7 +116,7 @@ impl Observation {
     /// The coefficients of the run's cell.
     #[must_use]
     pub fn costs(&self, job: &Job) -> Costs {
-        Costs::exact(job, &self.shape.layout.cell).with_vocabulary(self.shape.vocabulary)
+        Costs::exact(job, &self.shape.layout.combination).with_vocabulary(self.shape.vocabulary)
     }
 
     /// Predicted step time.

@@ -140,7 +140,7 @@ pub fn model(run: &Run, cluster: &Cluster, framework: &Framework) -> Result<Mode
         layout,
         vocabulary,
     } = shape(run, cluster, framework)?;
-    let costs = Costs::exact(&job, &layout.cell).with_vocabulary(vocabulary);
+    let costs = Costs::exact(&job, &layout.combination).with_vocabulary(vocabulary);
     let prediction = cost_model::evaluate(&job, &costs, &layout.stages);
     Ok(Modelled {
         job,
@@ -339,7 +339,7 @@ fn layout(run: &Run, job: &Job) -> Result<Layout, Skip> {
         stage
     };
     Ok(Layout {
-        cell,
+        combination: cell,
         stages: cut.into_iter().map(stage).collect(),
     })
 }

@@ -47,7 +47,7 @@ pub(super) fn by_own_rules(
         broken = broken.with_if(Requirement::Forbidden(index), matches);
     }
     let layout = Layout {
-        cell: candidate.cell,
+        combination: candidate.combination,
         stages: Vec::new(),
     };
     let batch = instance.job.workload.global_batch;
@@ -123,7 +123,7 @@ fn by_flag(
     checkpointing: Checkpointing,
 ) -> RequirementSet {
     let candidate = FlaggedCombination {
-        cell: *cell,
+        combination: *cell,
         checkpointing,
     };
     let axis = Axis::Checkpointing;

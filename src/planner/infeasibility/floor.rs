@@ -29,7 +29,7 @@ pub(super) fn may_fit(
     open: AxisSet,
     capacity: i64,
 ) -> bool {
-    let mut cell = broken::leanest(universe, &candidate.cell);
+    let mut cell = broken::leanest(universe, &candidate.combination);
     let largest = |axis: Axis| universe.values(axis).iter().copied().max().unwrap_or(1);
     if open.contains(Axis::ContextParallel) {
         cell.context_parallel = largest(Axis::ContextParallel);

@@ -18,7 +18,7 @@ pub fn without(
 ) -> Instance {
     let mut job = instance.job.clone();
     if dropped.contains(Requirement::Rule(Rule::GpuCount)) {
-        job.cluster.gpus = u32::try_from(witness.cell.gpus()).unwrap_or(u32::MAX);
+        job.cluster.gpus = u32::try_from(witness.combination.gpus()).unwrap_or(u32::MAX);
     }
     if dropped.contains(Requirement::CheckpointRule) {
         job.framework.checkpoint_rule = CheckpointRule::Free;

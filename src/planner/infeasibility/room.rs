@@ -180,7 +180,7 @@ impl Room {
         checkpointing: Checkpointing,
     ) -> (i64, Option<Layout>) {
         let candidate = FlaggedCombination {
-            cell: *cell,
+            combination: *cell,
             checkpointing,
         };
         let Some(layout) = candidates::layout(&self.freedoms[0].instance, &candidate) else {
@@ -202,7 +202,7 @@ impl Room {
     ) -> Vec<(Choice, Variant)> {
         let entries = flags.iter().map(|&checkpointing| Entry {
             candidate: FlaggedCombination {
-                cell: *cell,
+                combination: *cell,
                 checkpointing,
             },
             broken: RuleSet::EMPTY,

@@ -126,7 +126,7 @@ impl Rows<'_> {
         let gpus = dropped.contains(Requirement::Rule(Rule::GpuCount));
         for times in [1, 2, 4].into_iter().take(if gpus { 3 } else { 1 }) {
             let mut witness = base.witness;
-            let degree = &mut witness.cell.data_parallel;
+            let degree = &mut witness.combination.data_parallel;
             *degree = degree.saturating_mul(times);
             let relaxed = without(self.instance, dropped, &witness);
             let layers = relaxed.job.transformer.layers;
@@ -136,7 +136,7 @@ impl Rows<'_> {
             }
             if let Some(best) = best_layout(&relaxed, self.deadline)? {
                 let witness = FlaggedCombination {
-                    cell: best.layout.cell,
+                    combination: best.layout.combination,
                     checkpointing: Checkpointing::None,
                 };
                 return Ok(Some(Correction { dropped, witness }));

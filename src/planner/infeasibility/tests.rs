@@ -85,7 +85,7 @@ fn no_layout_is_below_the_lower_limit_of_memory() {
         let table = crate::planner::cost_table::CostTable::new(&instance);
         let mut checked = 0;
         for entry in table.entries.iter().filter(|entry| entry.cell.is_some()) {
-            let cell = entry.candidate.cell;
+            let cell = entry.candidate.combination;
             let Some(least) = room.shortfall(&cell, &room.units(&cell), &flags, 0) else {
                 continue;
             };

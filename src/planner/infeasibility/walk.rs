@@ -218,12 +218,13 @@ impl<'a> Walk<'a> {
         let candidate = FlaggedCombination::from_codes(&self.codes);
         let cluster = &self.instance.job.cluster;
         let most_gpus = MOST_TIMES_GPUS * u64::from(cluster.gpus.max(cluster.gpus_per_node));
-        if candidate.cell.pipeline_parallel > LONGEST_PIPELINE || candidate.cell.gpus() > most_gpus
+        if candidate.combination.pipeline_parallel > LONGEST_PIPELINE
+            || candidate.combination.gpus() > most_gpus
         {
             return OUT_OF_QUESTION;
         }
         let rules = candidates::broken_rules(self.instance, &candidate);
-        let own_cut = Room::has_cut(&self.room.freedoms[0], &candidate.cell);
+        let own_cut = Room::has_cut(&self.room.freedoms[0], &candidate.combination);
         let is_decided = |axis: Axis| ORDER[..decided].contains(&axis);
         let broken = broken
             .union(broken::by_rules(self.instance, rules))
@@ -232,7 +233,7 @@ impl<'a> Walk<'a> {
         if decided != BOUNDED || self.is_hopeless(broken) {
             return broken;
         }
-        let lean = broken::leanest(&self.universe, &candidate.cell);
+        let lean = broken::leanest(&self.universe, &candidate.combination);
         let flags = broken::flags(&self.universe);
         let memory = Requirement::Rule(Rule::MemoryCapacity);
         let fits = broken.contains(memory) || self.room.may_fit(&lean, &flags, self.capacity);
@@ -257,7 +258,7 @@ impl<'a> Walk<'a> {
             return broken;
         }
         let candidate = FlaggedCombination::from_codes(&self.codes);
-        if candidate.cell.pipeline_parallel > LONGEST_PIPELINE {
+        if candidate.combination.pipeline_parallel > LONGEST_PIPELINE {
             return OUT_OF_QUESTION;
         }
         let open = ORDER[decided..].iter().copied();
@@ -281,7 +282,7 @@ impl<'a> Walk<'a> {
 
     /// Judges stages and memory of a combination under every set of checkpointing flags.
     fn judge(&mut self, broken: RequirementSet) {
-        let cell = FlaggedCombination::from_codes(&self.codes).cell;
+        let cell = FlaggedCombination::from_codes(&self.codes).combination;
         let mut units: Option<CellUnits> = None;
         for (of_flags, flags) in broken::flag_sets(self.instance, &self.universe, &cell) {
             let broken = broken.union(of_flags);
@@ -333,7 +334,7 @@ impl<'a> Walk<'a> {
         found.push(Correction {
             dropped,
             witness: FlaggedCombination {
-                cell: *cell,
+                combination: *cell,
                 checkpointing: flags.first().copied().unwrap_or(Checkpointing::None),
             },
         });

@@ -86,8 +86,8 @@ struct RecomputedDocument {
 impl LayoutDocument {
     pub(super) fn new(layout: &Layout, global_batch: u64) -> Self {
         Self {
-            cell: CellDocument::new(&layout.cell),
-            micro_batches: layout.cell.micro_batches(global_batch),
+            cell: CellDocument::new(&layout.combination),
+            micro_batches: layout.combination.micro_batches(global_batch),
             stages: layout.stages.iter().map(StageDocument::new).collect(),
         }
     }
@@ -96,7 +96,7 @@ impl LayoutDocument {
 impl CandidateDocument {
     pub(super) fn new(candidate: &FlaggedCombination) -> Self {
         Self {
-            cell: CellDocument::new(&candidate.cell),
+            cell: CellDocument::new(&candidate.combination),
             checkpointing: candidate.checkpointing.as_str(),
         }
     }

@@ -97,7 +97,7 @@ fn layout(value: &Value) -> Result<Layout, String> {
         })
     });
     Ok(Layout {
-        cell: FlaggedCombination::from_codes(&codes).cell,
+        combination: FlaggedCombination::from_codes(&codes).combination,
         stages: stages.collect::<Result<_, String>>()?,
     })
 }

@@ -40,7 +40,7 @@ fn without_a_plan_layout_and_prediction_are_null() {
         clashing_rules: vec!["memory_capacity".to_owned()],
         nearest: Some(Nearest {
             candidate: crate::axis::FlaggedCombination {
-                cell: fixture::llama_13b_layout().cell,
+                combination: fixture::llama_13b_layout().combination,
                 checkpointing: crate::layout::Checkpointing::Full,
             },
             evaluated: None,

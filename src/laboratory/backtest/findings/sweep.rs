@@ -94,7 +94,7 @@ fn best<'a>(candidates: impl Iterator<Item = Best<'a>>) -> Option<Best<'a>> {
 }
 
 pub(super) fn cell<'a>(case: &'a Case) -> &'a Combination {
-    &case.modelled.layout.cell
+    &case.modelled.layout.combination
 }
 
 pub(super) fn said_to_fit(case: &Case) -> bool {
