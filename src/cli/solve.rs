@@ -155,14 +155,14 @@ fn answer(arguments: &SolveArguments, colour: Colour) -> Result<u8> {
         let answer = objective::plan_for(&instance, &goal, &options)?;
         print(&match arguments.format {
             Format::Table => counts::solution(&goal, &answer, &style),
-            Format::Json => json::solution_for(&goal, &answer),
+            Format::Json => json::solution_for(&instance, &goal, &answer, options.diverse),
         })?;
         return Ok(exit_code(&answer.outcome));
     }
     let outcome = planner::plan(&instance, &options)?;
     print(&match arguments.format {
         Format::Table => table::solution(&instance, &outcome, &style),
-        Format::Json => json::solution(&instance, &outcome),
+        Format::Json => json::diverse_solution(&instance, &outcome, options.diverse),
     })?;
     Ok(exit_code(&outcome))
 }

@@ -54,7 +54,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// The spelling of a choice.
-fn spelled<C: Choice + PartialEq>(choice: C) -> &'static str {
+pub(super) fn spelled<C: Choice + PartialEq>(choice: C) -> &'static str {
     let mut named = C::named().into_iter();
     let found = named.find(|(_, other)| *other == choice);
     found.map_or("", |(name, _)| name)

@@ -33,6 +33,7 @@ pub(crate) mod model;
 mod overrides;
 mod paths;
 pub(crate) mod reader;
+mod resolved;
 mod schema;
 mod search;
 pub(crate) mod spelling;
@@ -43,6 +44,7 @@ pub use cluster_file::cluster_file;
 pub use error::{InstanceError, Place, Problem, Problems};
 pub use machine::Machine;
 pub use overrides::{Flag, Overrides};
+pub use resolved::{from_resolved, resolved};
 pub use schema::json_schema;
 
 use document::{Source, SourceKind, Table};

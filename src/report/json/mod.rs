@@ -19,9 +19,11 @@ mod reading;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::Serialize;
+use serde_json::{Map, Value};
 
 use crate::cost_model::prediction::Prediction;
-use crate::instance::Instance;
+use crate::axis::{Axis, AxisSet};
+use crate::instance::{Instance, resolved};
 use crate::laboratory::calibrate::Calibrated;
 use crate::plan::{Evaluated, Infeasibility, Nearest, Outcome, Plan, Violation};
 use crate::planner::objective::{Answer, Goal};
@@ -48,14 +50,27 @@ pub use price::{PRICE, price, price_schema};
 /// The answer to an instance as a document of the format [`SOLUTION`], on several lines.
 #[must_use]
 pub fn solution(instance: &Instance, outcome: &Outcome) -> String {
-    write(&SolutionDocument::new(instance, outcome, None))
+    diverse_solution(instance, outcome, AxisSet::EMPTY)
 }
 
-/// The answer over several numbers of GPUs as a document of the format [`SOLUTION`].
+/// The same where the listed layouts differ from each other in one of some axes.
 #[must_use]
-pub fn solution_for(goal: &Goal, answer: &Answer) -> String {
+pub fn diverse_solution(instance: &Instance, outcome: &Outcome, diverse: AxisSet) -> String {
+    let asked = Asked { instance, diverse };
+    write(&SolutionDocument::new(asked, instance, outcome, None))
+}
+
+/// The answer to an instance over several numbers of GPUs as a document of the format [`SOLUTION`].
+#[must_use]
+pub fn solution_for(
+    instance: &Instance,
+    goal: &Goal,
+    answer: &Answer,
+    diverse: AxisSet,
+) -> String {
     let objective = ObjectiveDocument::new(goal, answer);
     write(&SolutionDocument::new(
+        Asked { instance, diverse },
         &answer.instance,
         &answer.outcome,
         Some(objective),
@@ -102,6 +117,13 @@ pub fn evaluation_schema() -> String {
     schema_of::<EvaluationDocument>(EVALUATION)
 }
 
+/// What an answer is to.
+#[derive(Debug, Clone, Copy)]
+struct Asked<'a> {
+    instance: &'a Instance,
+    diverse: AxisSet,
+}
+
 /// The answer to an instance.
 #[derive(Debug, Serialize, JsonSchema)]
 struct SolutionDocument {
@@ -136,6 +158,12 @@ struct SolutionDocument {
     trust: Trust,
     /// What the reader should know, though it is not an error.
     warnings: Vec<String>,
+    /// Axes in one of which each listed layout differs from every other; empty where they are only
+    /// different combinations.
+    diverse: Vec<&'static str>,
+    /// The whole instance in the keys of an instance file, every figure stated, to the last digit. Where
+    /// the number of GPUs was open, it is the instance as it was asked, on its own number.
+    resolved_instance: Map<String, Value>,
 }
 
 /// The evaluation of one layout.
@@ -208,7 +236,12 @@ struct NearestDocument {
 }
 
 impl SolutionDocument {
-    fn new(instance: &Instance, outcome: &Outcome, objective: Option<ObjectiveDocument>) -> Self {
+    fn new(
+        asked: Asked,
+        instance: &Instance,
+        outcome: &Outcome,
+        objective: Option<ObjectiveDocument>,
+    ) -> Self {
         let global_batch = instance.job.workload.global_batch;
         let evaluated = |evaluated: &Evaluated| EvaluatedDocument::new(evaluated, global_batch);
         let alternatives = |plan: &Plan| {
@@ -245,6 +278,8 @@ impl SolutionDocument {
             proof: ProofDocument::new(outcome.proof(), plan.is_some()),
             trust: Trust::new(&instance.job.cluster.calibration),
             warnings: instance.warnings.clone(),
+            diverse: asked.diverse.iter().map(Axis::as_str).collect(),
+            resolved_instance: resolved(asked.instance),
         }
     }
 }

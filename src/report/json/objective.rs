@@ -7,7 +7,7 @@ use super::layout::LayoutDocument;
 use super::rounded;
 use crate::planner::Best;
 use crate::planner::objective::{Answer, Count, Goal};
-use crate::quantity::Seconds;
+use crate::quantity::{Mfu, Seconds};
 
 /// What was to be best, and over which numbers of GPUs.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -27,8 +27,21 @@ pub(super) struct ObjectiveDocument {
     gpus: Option<u32>,
     /// Numbers of GPUs that were to be tried.
     counts_tried: u64,
+    /// The demands to the last digit, and the numbers of GPUs that were to be tried.
+    asked: AskedDocument,
     /// What is known of each, ascending; those above the ones that decide are left out.
     counts: Vec<CountDocument>,
+}
+
+/// The demands to the last digit, and the numbers of GPUs that were to be tried.
+#[derive(Debug, Serialize, JsonSchema)]
+struct AskedDocument {
+    /// Longest time in seconds, of the run where `steps` are given, else of a step; null for none.
+    deadline_s: Option<f64>,
+    /// Least model FLOP utilisation; null for none.
+    at_least_mfu: Option<f64>,
+    /// Numbers of GPUs, ascending.
+    gpus: Vec<u32>,
 }
 
 /// A number of GPUs and its fastest layout.
@@ -69,6 +82,11 @@ impl ObjectiveDocument {
             steps: goal.steps,
             gpus: plan.map(|_| answer.instance.job.cluster.gpus),
             counts_tried: goal.counts.len() as u64,
+            asked: AskedDocument {
+                deadline_s: goal.deadline.map(Seconds::value),
+                at_least_mfu: goal.at_least_mfu.map(Mfu::value),
+                gpus: goal.counts.clone(),
+            },
             counts: answer
                 .counts
                 .iter()
