@@ -67,7 +67,9 @@ pub fn from_resolved(name: &str, sections: &Section) -> Result<Instance, Instanc
 
 fn table<const N: usize>(entries: [(&str, Json); N]) -> Section {
     let entries = entries.into_iter();
-    entries.map(|(key, value)| (key.to_owned(), value)).collect()
+    entries
+        .map(|(key, value)| (key.to_owned(), value))
+        .collect()
 }
 
 /// The shortest text that is read as exactly this quantity.
@@ -81,7 +83,9 @@ where
         .map(|(unit, factor)| format!("{} {unit}", base / factor));
     let exact = texts.filter(|text| quantity::parse::<Q>(text) == Ok(amount));
     let shortest = exact.min_by_key(String::len);
-    shortest.unwrap_or_else(|| format!("{base:e} {}", base_unit::<Q>())).into()
+    shortest
+        .unwrap_or_else(|| format!("{base:e} {}", base_unit::<Q>()))
+        .into()
 }
 
 /// The unit in which quantities are kept.
@@ -107,7 +111,10 @@ fn model(network: &Transformer) -> Section {
         ("biases", spelled(network.biases).into()),
     ]);
     if network.learned_positions > 0 {
-        model.insert("learned_positions".to_owned(), network.learned_positions.into());
+        model.insert(
+            "learned_positions".to_owned(),
+            network.learned_positions.into(),
+        );
     }
     model
 }
@@ -129,8 +136,14 @@ fn cluster(cluster: &Cluster) -> Section {
         written.insert("peak_fp8".to_owned(), quantity(peak));
     }
     written.extend(table([
-        ("intra_node_bandwidth", quantity(cluster.intra_node_bandwidth)),
-        ("inter_node_bandwidth", quantity(cluster.inter_node_bandwidth)),
+        (
+            "intra_node_bandwidth",
+            quantity(cluster.intra_node_bandwidth),
+        ),
+        (
+            "inter_node_bandwidth",
+            quantity(cluster.inter_node_bandwidth),
+        ),
         ("efficiency", efficiency(&cluster.efficiency).into()),
         ("calibration", calibration(&cluster.calibration).into()),
     ]));
@@ -234,7 +247,12 @@ fn value(axis: Axis, code: u32) -> Json {
 
 /// What the user lists; every other axis follows from the rest of the instance.
 fn search(space: &LayoutSpace) -> Section {
-    let listed = |axis: Axis| space.values(axis).iter().map(move |&code| value(axis, code));
+    let listed = |axis: Axis| {
+        space
+            .values(axis)
+            .iter()
+            .map(move |&code| value(axis, code))
+    };
     let axes = space.listed().iter();
     let mut search: Section = axes
         .map(|axis| (axis.to_string(), listed(axis).collect()))

@@ -15,6 +15,7 @@ mod objectives;
 mod prices;
 mod properties;
 mod readme;
+mod resolved;
 mod runs;
 mod staged;
 mod support;

@@ -21,8 +21,8 @@ use schemars::generate::SchemaSettings;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::cost_model::prediction::Prediction;
 use crate::axis::{Axis, AxisSet};
+use crate::cost_model::prediction::Prediction;
 use crate::instance::{Instance, resolved};
 use crate::laboratory::calibrate::Calibrated;
 use crate::plan::{Evaluated, Infeasibility, Nearest, Outcome, Plan, Violation};
@@ -62,12 +62,7 @@ pub fn diverse_solution(instance: &Instance, outcome: &Outcome, diverse: AxisSet
 
 /// The answer to an instance over several numbers of GPUs as a document of the format [`SOLUTION`].
 #[must_use]
-pub fn solution_for(
-    instance: &Instance,
-    goal: &Goal,
-    answer: &Answer,
-    diverse: AxisSet,
-) -> String {
+pub fn solution_for(instance: &Instance, goal: &Goal, answer: &Answer, diverse: AxisSet) -> String {
     let objective = ObjectiveDocument::new(goal, answer);
     write(&SolutionDocument::new(
         Asked { instance, diverse },
