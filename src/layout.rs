@@ -1,6 +1,6 @@
 //! A parallel layout: what the program chooses.
 
-use std::fmt;
+use crate::choice::choice;
 
 /// The discrete choices that hold for the whole job.
 ///
@@ -98,45 +98,9 @@ impl Stage {
     }
 }
 
-/// Declares an enum of named choices with the spelling used in files and output.
-macro_rules! choice {
-    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $text:literal,)+ }) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub enum $name {
-            $($(#[$variant_doc])* $variant,)+
-        }
-
-        impl $name {
-            /// Every variant, in order of declaration.
-            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
-
-            /// The spelling in files and output.
-            #[must_use]
-            pub const fn as_str(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $text,)+
-                }
-            }
-
-            /// The variant spelled `text`.
-            #[must_use]
-            pub fn parse(text: &str) -> Option<Self> {
-                Self::ALL.iter().copied().find(|variant| variant.as_str() == text)
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.pad(self.as_str())
-            }
-        }
-    };
-}
-
 choice!(
     /// Sequence parallelism (Korthikanti et al., arXiv 2205.05198).
-    SequenceParallel {
+    SequenceParallel, "a kind of sequence parallelism" {
         /// Every tensor-parallel rank holds the whole sequence between its blocks.
         Off = "off",
         /// Norms and residuals are split along the sequence among the tensor-parallel ranks.
@@ -162,7 +126,7 @@ choice!(
 
 choice!(
     /// Implementation of attention.
-    AttentionKernel {
+    AttentionKernel, "an attention kernel" {
         /// Unfused PyTorch operators.
         Torch = "torch",
         /// Megatron-LM's fused softmax.
@@ -184,7 +148,7 @@ impl AttentionKernel {
 
 choice!(
     /// Implementation of `RMSNorm`.
-    RmsNormKernel {
+    RmsNormKernel, "an RMSNorm" {
         /// Unfused PyTorch operators.
         Unfused = "unfused",
         /// One fused kernel, which keeps 16 bytes a token and hidden element less.

@@ -3,13 +3,13 @@
 
 pub mod axis;
 pub mod catalog;
-pub mod cluster;
+mod choice;
 pub mod constraint;
 pub mod cost_model;
 pub mod explain;
 pub mod export;
 pub mod feasibility;
-pub mod framework;
+pub mod figures;
 pub mod instance;
 pub mod job;
 pub mod laboratory;
@@ -24,3 +24,5 @@ pub mod report;
 pub mod rule;
 pub mod transformer;
 pub mod workload;
+
+pub use figures::{cluster, framework};

@@ -114,7 +114,7 @@ quantity!(
     /// Model FLOP utilisation: the share (0 to 1) of the accelerators' peak that the model's
     /// own arithmetic reaches. Comparable only under one [`FlopConvention`].
     ///
-    /// [`FlopConvention`]: crate::cost_model::flops::FlopConvention
+    /// [`FlopConvention`]: crate::workload::FlopConvention
     Mfu,
     "of the peak (a share)"
 );

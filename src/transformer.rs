@@ -1,5 +1,7 @@
 //! The network that is trained: its shape, its parameters.
 
+use crate::choice::choice;
+
 /// A dense decoder-only transformer.
 ///
 /// Symbols of the paper (Hagemann et al., arXiv 2311.05610): `L` layers, `h` hidden size,
@@ -34,43 +36,47 @@ pub struct Transformer {
     pub learned_positions: u64,
 }
 
-/// Structure of a feed-forward block.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FeedForward {
-    /// Three matrices: gate, up, down (`SwiGLU` and kin).
-    Gated,
-    /// Two matrices: up, down.
-    Plain,
-}
+choice!(
+    /// Structure of a feed-forward block.
+    FeedForward, "a feed-forward block" {
+        /// Three matrices: gate, up, down (`SwiGLU` and kin).
+        Gated = "gated",
+        /// Two matrices: up, down.
+        Plain = "plain",
+    }
+);
 
-/// Whether input embedding and output layer share their weights.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Embeddings {
-    /// One matrix of `V h` weights.
-    Tied,
-    /// Two matrices of `V h` weights.
-    Untied,
-}
+choice!(
+    /// Whether input embedding and output layer share their weights.
+    Embeddings, "a kind of embeddings" {
+        /// Two matrices of `V h` weights.
+        Untied = "untied",
+        /// One matrix of `V h` weights.
+        Tied = "tied",
+    }
+);
 
-/// The normalisation of a block's input.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Normalization {
-    /// One weight an element.
-    RmsNorm,
-    /// A weight and a bias an element.
-    LayerNorm,
-}
+choice!(
+    /// The normalisation of a block's input.
+    Normalization, "a normalization" {
+        /// One weight an element.
+        RmsNorm = "rmsnorm",
+        /// A weight and a bias an element.
+        LayerNorm = "layernorm",
+    }
+);
 
-/// Which linear layers carry a bias.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Biases {
-    /// None (LLaMA).
-    None,
-    /// Query, key and value only (Qwen 2).
-    QueryKeyValue,
-    /// All (GPT).
-    All,
-}
+choice!(
+    /// Which linear layers carry a bias.
+    Biases, "a set of biases" {
+        /// None (LLaMA).
+        None = "none",
+        /// Query, key and value only (Qwen 2).
+        QueryKeyValue = "query-key-value",
+        /// All (GPT).
+        All = "all",
+    }
+);
 
 impl FeedForward {
     /// Weight matrices of `h f` entries.

@@ -1,6 +1,6 @@
 //! What one optimizer step has to do: sequences, batch, number formats.
 
-use crate::cost_model::flops::FlopConvention;
+use crate::choice::choice;
 
 /// The training job, apart from network and machine.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,27 +25,29 @@ impl Workload {
     }
 }
 
-/// Number format of the matrix products.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Precision {
-    /// bfloat16 with fp32 master weights.
-    Bf16,
-    /// fp16 with fp32 master weights.
-    Fp16,
-    /// fp8 matrix products over bf16 weights.
-    Fp8,
-}
+choice!(
+    /// Number format of the matrix products.
+    Precision, "a precision" {
+        /// bfloat16 with fp32 master weights.
+        Bf16 = "bf16",
+        /// fp16 with fp32 master weights.
+        Fp16 = "fp16",
+        /// fp8 matrix products over bf16 weights.
+        Fp8 = "fp8",
+    }
+);
 
-/// Optimizer, by the state that it keeps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Optimizer {
-    /// fp32 master weight and two fp32 moments: 12 bytes a parameter.
-    Adam,
-    /// fp32 master weight and one fp32 moment: 8 bytes a parameter.
-    SgdMomentum,
-    /// bf16 master copy and moments: 6 bytes a parameter.
-    AdamBf16,
-}
+choice!(
+    /// Optimizer, by the state that it keeps.
+    Optimizer, "an optimizer" {
+        /// fp32 master weight and two fp32 moments: 12 bytes a parameter.
+        Adam = "adam",
+        /// bf16 master copy and moments: 6 bytes a parameter.
+        AdamBf16 = "adam-bf16",
+        /// fp32 master weight and one fp32 moment: 8 bytes a parameter.
+        SgdMomentum = "sgd-momentum",
+    }
+);
 
 impl Optimizer {
     /// Bytes of optimizer state a parameter.
@@ -55,6 +57,32 @@ impl Optimizer {
             Self::Adam => 12.0,
             Self::SgdMomentum => 8.0,
             Self::AdamBf16 => 6.0,
+        }
+    }
+}
+
+choice!(
+    /// What counts as the model's own arithmetic. A reported MFU is comparable only under the same
+    /// convention.
+    FlopConvention, "a convention of the MFU" {
+        /// `6 N + 12 L h s` a token, `N = L (4 h^2 + 3 h f) + 2 V h`: input embedding counted,
+        /// attention as a full square (Hagemann et al., appendix A; Chowdhery et al., arXiv 2204.02311).
+        Paper = "paper",
+        /// The same without the input embedding, which multiplies nothing.
+        WithoutInputEmbedding = "without-input-embedding",
+        /// Without the input embedding, and attention causal: half the square.
+        Causal = "causal",
+    }
+);
+
+impl FlopConvention {
+    /// The formula, for people.
+    #[must_use]
+    pub const fn formula(self) -> &'static str {
+        match self {
+            Self::Paper => "6N + 12Lhs a token, N with 2Vh, full attention square",
+            Self::WithoutInputEmbedding => "6N + 12Lhs a token, N with one Vh",
+            Self::Causal => "6N + 6Lhs a token, N with one Vh, causal attention",
         }
     }
 }

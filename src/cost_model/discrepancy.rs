@@ -4,14 +4,11 @@
 //! It is statistics, not a mechanism: near the runs that it was learned from it moves predicted
 //! times, far from all of them it is nothing.
 
-use crate::cluster::Discrepancy;
+use crate::cluster::{DIMENSIONS, Discrepancy};
 use crate::job::Job;
 use crate::layout::{
     AttentionKernel, Checkpointing, Combination, Layout, RmsNormKernel, SequenceParallel,
 };
-
-/// Coordinates of a cell.
-pub const DIMENSIONS: usize = 11;
 
 /// Where a cell lies among others: `[3 log2 h, log2 s, log2 pp, log2 tp, log2 b, log2(M) / 2,
 /// log2(G) / 2, recomputed, kernel / 2, attention, 0.3 sp]`, attention = 0 flash 2, 1 flash 1, 2 none.

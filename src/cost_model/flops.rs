@@ -3,42 +3,7 @@
 use crate::job::Job;
 use crate::quantity::{Flops, Mfu, Seconds};
 use crate::transformer::Transformer;
-
-/// What counts as the model's own arithmetic. A reported MFU is comparable only under the same
-/// convention.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum FlopConvention {
-    /// `6 N + 12 L h s` a token, `N = L (4 h^2 + 3 h f) + 2 V h`: input embedding counted,
-    /// attention as a full square (Hagemann et al., appendix A; Chowdhery et al., arXiv 2204.02311).
-    #[default]
-    Paper,
-    /// The same without the input embedding, which multiplies nothing.
-    WithoutInputEmbedding,
-    /// Without the input embedding, and attention causal: half the square.
-    Causal,
-}
-
-impl FlopConvention {
-    /// The spelling in files and output.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Paper => "paper",
-            Self::WithoutInputEmbedding => "without-input-embedding",
-            Self::Causal => "causal",
-        }
-    }
-
-    /// The formula, for people.
-    #[must_use]
-    pub const fn formula(self) -> &'static str {
-        match self {
-            Self::Paper => "6N + 12Lhs a token, N with 2Vh, full attention square",
-            Self::WithoutInputEmbedding => "6N + 12Lhs a token, N with one Vh",
-            Self::Causal => "6N + 6Lhs a token, N with one Vh, causal attention",
-        }
-    }
-}
+pub use crate::workload::FlopConvention;
 
 /// FLOP of forward and backward pass for one token of a sequence of `sequence_length`.
 #[must_use]

@@ -9,10 +9,9 @@ use super::values::OneOf;
 use super::{Instance, cluster, framework, model};
 use crate::axis::Axis;
 use crate::cluster::Accelerator;
-use crate::cost_model::flops::FlopConvention;
 use crate::job::Job;
 use crate::layout_space::LayoutSpace;
-use crate::workload::{Optimizer, Precision, Workload};
+use crate::workload::{FlopConvention, Optimizer, Precision, Workload};
 
 /// Most GPUs of a job.
 pub(crate) const MOST_GPUS: u64 = 1_048_576;

@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-use super::values::Choice;
 use crate::catalog;
 use crate::cluster::{Calibration, Cluster, Discrepancy, Efficiency};
 use crate::framework::{Framework, MemoryProfile, SpeedProfile};
@@ -51,13 +50,6 @@ fn rounded(value: f64) -> f64 {
 /// A TOML string.
 fn quoted(text: &str) -> String {
     toml::Value::String(text.to_owned()).to_string()
-}
-
-/// The spelling of a choice.
-pub(super) fn spelled<C: Choice + PartialEq>(choice: C) -> &'static str {
-    let mut named = C::named().into_iter();
-    let found = named.find(|(_, other)| *other == choice);
-    found.map_or("", |(name, _)| name)
 }
 
 /// Base units in one of the unit called `unit`.
@@ -150,7 +142,7 @@ impl File {
 
     fn calibration(&mut self, calibration: &Calibration) {
         self.section("calibration");
-        self.text("kind", spelled(calibration.kind));
+        self.text("kind", calibration.kind.as_str());
         self.number("time_error", calibration.time_error);
         self.number("memory_scale", calibration.memory.scale);
         self.number("memory_shift", calibration.memory.shift);
@@ -160,10 +152,10 @@ impl File {
     fn framework(&mut self, framework: &Framework) {
         self.section("framework");
         self.text("preset", &framework.name);
-        self.text("partition", spelled(framework.partition));
-        self.text("checkpointing", spelled(framework.checkpoint_rule));
-        self.text("fused_rmsnorm", spelled(framework.fused_rmsnorm));
-        self.text("usual_attention", spelled(framework.usual_attention));
+        self.text("partition", framework.partition.as_str());
+        self.text("checkpointing", framework.checkpoint_rule.as_str());
+        self.text("fused_rmsnorm", framework.fused_rmsnorm.as_str());
+        self.text("usual_attention", framework.usual_attention.as_str());
         self.text("usual_rmsnorm", framework.usual_rmsnorm.as_str());
         self.text(
             "usual_sequence_parallel",
@@ -175,7 +167,7 @@ impl File {
     fn memory(&mut self, memory: &MemoryProfile) {
         self.section("framework.memory");
         self.number("gradient_bytes", memory.gradient_bytes);
-        self.text("logits", spelled(memory.logits));
+        self.text("logits", memory.logits.as_str());
         self.number("logit_bytes", memory.logit_bytes);
         self.number("logit_bytes_gathered", memory.logit_bytes_gathered);
         self.number("hidden_bytes", memory.hidden_bytes);
@@ -187,7 +179,7 @@ impl File {
         self.number("activation_factor", memory.activation_factor);
         self.memory_amount("fixed", memory.fixed);
         self.memory_amount("communicator", memory.communicator);
-        self.text("logged_peak", spelled(memory.logged_peak));
+        self.text("logged_peak", memory.logged_peak.as_str());
     }
 
     fn speed(&mut self, speed: &SpeedProfile) {
@@ -209,7 +201,7 @@ impl File {
         self.number("bubble_zero_2p", speed.bubble_zero_2p);
         self.number("bubble_interleaved", speed.bubble_interleaved);
         self.number("reduction_bytes", speed.reduction_bytes);
-        self.text("optimizer_work", spelled(speed.optimizer_work));
+        self.text("optimizer_work", speed.optimizer_work.as_str());
         self.number("sharded_bytes", speed.sharded_bytes);
         self.duration("sharded_latency", speed.sharded_latency, "us");
         self.number("sharded_norm", speed.sharded_norm);

@@ -12,14 +12,13 @@ use super::reader::{Field, Section, Value, check_keys, section, table_of};
 use super::search::SearchSection;
 use super::values::{Count, Number, OneOf, Quantity, Signed};
 use crate::cluster::CalibrationKind;
-use crate::cost_model::flops::FlopConvention;
 use crate::framework::{
     CheckpointRule, FusedRmsNorm, LoggedPeak, Logits, OptimizerWork, Partition,
 };
 use crate::layout::{AttentionKernel, RmsNormKernel, SequenceParallel};
 use crate::quantity::{Bytes, BytesPerSecond, FlopsPerSecond, Seconds};
 use crate::transformer::{Biases, Embeddings, FeedForward, Normalization};
-use crate::workload::{Optimizer, Precision};
+use crate::workload::{FlopConvention, Optimizer, Precision};
 
 section! {
     /// A training job, the machine it runs on, and the layouts that may be tried.

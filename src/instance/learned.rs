@@ -8,8 +8,7 @@ use super::document::{Node, Origin, Tree};
 use super::error::Problems;
 use super::file::DiscrepancySection;
 use super::reader::{Field, Value};
-use crate::cluster::Discrepancy;
-use crate::cost_model::discrepancy::DIMENSIONS;
+use crate::cluster::{DIMENSIONS, Discrepancy};
 
 /// A list of numbers of either sign.
 #[derive(Debug, Clone, PartialEq)]

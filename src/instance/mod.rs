@@ -15,7 +15,6 @@ use crate::transformer::Transformer;
 
 mod architecture;
 mod check;
-mod choices;
 pub(crate) mod cluster;
 mod cluster_file;
 mod config_fields;

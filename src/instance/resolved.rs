@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json, json};
 
-use super::cluster_file::spelled;
 use super::document::{Entry, Node, Origin, Source, SourceKind, Table, Tree};
 use super::search::FORBID;
 use super::{Instance, InstanceError, Problems, check};
@@ -104,11 +103,11 @@ fn model(network: &Transformer) -> Section {
         ("key_value_heads", json!(network.key_value_heads)),
         ("head_width", json!(network.head_width)),
         ("feed_forward_width", json!(network.feed_forward_width)),
-        ("feed_forward", spelled(network.feed_forward).into()),
+        ("feed_forward", network.feed_forward.as_str().into()),
         ("vocabulary", json!(network.vocabulary)),
-        ("embeddings", spelled(network.embeddings).into()),
-        ("normalization", spelled(network.normalization).into()),
-        ("biases", spelled(network.biases).into()),
+        ("embeddings", network.embeddings.as_str().into()),
+        ("normalization", network.normalization.as_str().into()),
+        ("biases", network.biases.as_str().into()),
     ]);
     if network.learned_positions > 0 {
         model.insert(
@@ -161,7 +160,7 @@ macro_rules! fields {
         let mut section = Section::new();
         $(section.insert(stringify!($number).to_owned(), json!($number));)*
         $(section.insert(stringify!($quantity).to_owned(), quantity(*$quantity));)*
-        $(section.insert(stringify!($choice).to_owned(), spelled(*$choice).into());)*
+        $(section.insert(stringify!($choice).to_owned(), $choice.as_str().into());)*
         section
     }};
 }
@@ -175,7 +174,7 @@ fn efficiency(efficiency: &Efficiency) -> Section {
 
 fn calibration(calibration: &Calibration) -> Section {
     table([
-        ("kind", spelled(calibration.kind).into()),
+        ("kind", calibration.kind.as_str().into()),
         ("time_error", json!(calibration.time_error)),
         ("memory_scale", json!(calibration.memory.scale)),
         ("memory_shift", json!(calibration.memory.shift)),
@@ -190,14 +189,14 @@ fn discrepancy(learned: &Discrepancy) -> Section {
 fn framework(framework: &Framework) -> Section {
     let mut written = table([
         ("name", json!(framework.name)),
-        ("partition", spelled(framework.partition).into()),
-        ("checkpointing", spelled(framework.checkpoint_rule).into()),
-        ("fused_rmsnorm", spelled(framework.fused_rmsnorm).into()),
-        ("usual_attention", spelled(framework.usual_attention).into()),
-        ("usual_rmsnorm", spelled(framework.usual_rmsnorm).into()),
+        ("partition", framework.partition.as_str().into()),
+        ("checkpointing", framework.checkpoint_rule.as_str().into()),
+        ("fused_rmsnorm", framework.fused_rmsnorm.as_str().into()),
+        ("usual_attention", framework.usual_attention.as_str().into()),
+        ("usual_rmsnorm", framework.usual_rmsnorm.as_str().into()),
         (
             "usual_sequence_parallel",
-            spelled(framework.usual_sequence_parallel).into(),
+            framework.usual_sequence_parallel.as_str().into(),
         ),
         ("memory", memory(&framework.memory).into()),
         ("speed", speed(&framework.speed).into()),

@@ -8,6 +8,7 @@ use super::document::{Node, Tree};
 use super::error::{Problems, shown};
 use super::reader::Value;
 use super::spelling;
+use crate::choice::Choice;
 use crate::quantity::{self, Measured};
 
 /// Reports a value of the wrong kind.
@@ -202,26 +203,18 @@ impl<Q: Measured> JsonSchema for Quantity<Q> {
     }
 }
 
-/// An enum whose variants have names in files.
-pub(crate) trait Choice: Copy + 'static {
-    /// What the choice is of, with its article.
-    const NOUN: &'static str;
-    /// Names and variants.
-    fn named() -> Vec<(&'static str, Self)>;
-}
-
 /// One of several names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OneOf<C>(pub(crate) C);
 
 impl<C: Choice> Value for OneOf<C> {
     fn read(node: &Node, path: &str, problems: &mut Problems) -> Option<Self> {
-        let names = || C::named().into_iter().map(|(name, _)| name);
+        let names = || C::NAMES.iter().copied();
         let hint = format!("write one of {}", spelling::list(names()));
         let Tree::Text(text) = &node.value else {
             return wrong_kind(node, path, "a string", &hint, problems);
         };
-        let found = C::named().into_iter().find(|(name, _)| name == text);
+        let found = C::of_name(text);
         if found.is_none() {
             let hint = match spelling::did_you_mean(text, names()) {
                 Some(question) => format!("{question} known: {}", spelling::list(names())),
@@ -233,7 +226,7 @@ impl<C: Choice> Value for OneOf<C> {
                 hint,
             );
         }
-        found.map(|(_, choice)| Self(choice))
+        found.map(Self)
     }
 }
 
@@ -245,7 +238,6 @@ impl<C: Choice> JsonSchema for OneOf<C> {
         true
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let names: Vec<&str> = C::named().into_iter().map(|(name, _)| name).collect();
-        json_schema!({ "type": "string", "enum": names })
+        json_schema!({ "type": "string", "enum": C::NAMES })
     }
 }

@@ -7,9 +7,10 @@ use tabled::settings::object::Columns;
 use super::number::{percent, risk};
 use super::style::{Meaning, Style, bare, render, wrap};
 use super::table::with_heading;
+use crate::figures::{Figure, Kind, Seen};
 use crate::laboratory::calibrate::{
-    self, Calibrated, Confusion, Estimate, Fact, Measure, Miss, Outlier, Parameter, Seen,
-    SkippedRow, Speeds, Unit, Validation, Verdict,
+    self, Calibrated, Confusion, Estimate, Fact, Measure, Miss, Outlier, SkippedRow, Speeds,
+    Validation, Verdict,
 };
 use crate::laboratory::runs::place;
 
@@ -99,7 +100,7 @@ fn part(calibrated: &Calibrated, seen: Seen, style: &Style) -> Option<String> {
     });
     let estimates = calibrated.fitted.estimates.iter();
     let own: Vec<&Estimate> = estimates
-        .filter(|estimate| estimate.prior.parameter.seen == seen)
+        .filter(|estimate| estimate.prior.parameter.is_seen(seen))
         .collect();
     lines.push(String::new());
     lines.push(with_heading(style, &table(&own)));
@@ -215,20 +216,20 @@ fn table(estimates: &[&Estimate]) -> String {
 }
 
 /// The key without `framework.`, so that a row fits a line.
-fn short(parameter: &Parameter) -> &'static str {
+fn short(parameter: &Figure) -> &'static str {
     let key = parameter.key;
     key.strip_prefix("framework.").unwrap_or(key)
 }
 
 /// A figure in its unit with three digits.
-fn figure(parameter: &Parameter, value: f64) -> String {
-    let (scaled, unit) = match parameter.unit {
-        Unit::Count => return format!("{value:.0}"),
-        Unit::Number => (value, ""),
-        Unit::Bytes => (value / 1e9, " GB"),
-        Unit::BytesPerSecond => (value / 1e9, " GB/s"),
-        Unit::Seconds if value < 1e-3 => (value * 1e6, " us"),
-        Unit::Seconds => (value * 1e3, " ms"),
+fn figure(parameter: &Figure, value: f64) -> String {
+    let (scaled, unit) = match parameter.kind {
+        Kind::Count => return format!("{value:.0}"),
+        Kind::Bytes => (value / 1e9, " GB"),
+        Kind::BytesPerSecond => (value / 1e9, " GB/s"),
+        Kind::Seconds if value < 1e-3 => (value * 1e6, " us"),
+        Kind::Seconds => (value * 1e3, " ms"),
+        Kind::Number | Kind::FlopsPerSecond | Kind::Choice { .. } => (value, ""),
     };
     format!("{}{unit}", three_digits(scaled))
 }

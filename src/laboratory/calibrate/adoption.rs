@@ -5,10 +5,10 @@ use super::fit::{FitOptions, Fitted, fit};
 use super::level::{Level, level};
 use super::observation::Observation;
 use super::outliers::{Outlier, outliers};
-use super::parameters::Seen;
 use super::priors::Priors;
 use super::stated::{self, Common, Fact};
 use crate::cluster::{CalibrationKind, Cluster, MemoryError};
+use crate::figures::Seen;
 use crate::framework::Framework;
 use crate::laboratory::runs::Status;
 
@@ -116,7 +116,7 @@ pub fn calibrate_from(
     let evidence = evidence(observations);
     let sees = |seen: Seen| {
         let mut estimates = fitted.estimates.iter();
-        estimates.any(|estimate| estimate.prior.parameter.seen == seen)
+        estimates.any(|estimate| estimate.prior.parameter.is_seen(seen))
     };
     let mut calibrated = Calibrated {
         evidence,
@@ -177,9 +177,10 @@ impl Calibrated {
         self.take_level();
         for estimate in &self.fitted.estimates {
             let parameter = estimate.prior.parameter;
-            let taken = match parameter.seen {
-                Seen::InTime => self.speeds == Speeds::Fitted,
-                Seen::InMemory => memory,
+            let taken = if parameter.is_seen(Seen::InMemory) {
+                memory
+            } else {
+                self.speeds == Speeds::Fitted
             };
             if taken {
                 let (cluster, framework) = (&mut self.cluster, &mut self.framework);

@@ -7,11 +7,11 @@ use std::collections::BTreeSet;
 
 use super::fit::{FitOptions, censored, fit};
 use super::observation::Observation;
-use super::parameters::Seen;
 use super::priors::Priors;
 use super::rank::spearman;
 use crate::cluster::Cluster;
 use crate::cost_model::flops;
+use crate::figures::Seen;
 use crate::framework::Framework;
 use crate::laboratory::runs::Status;
 use crate::quantity::Seconds;

@@ -4,8 +4,7 @@
 use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
 
 use super::observation::Observation;
-use crate::cluster::{Cluster, Discrepancy};
-use crate::cost_model::discrepancy::DIMENSIONS;
+use crate::cluster::{Cluster, DIMENSIONS, Discrepancy};
 use crate::framework::Framework;
 
 /// Standard deviation of the residuals before any run is seen.

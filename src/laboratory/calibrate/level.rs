@@ -7,9 +7,9 @@
 use super::cross_validation::{self, Validation};
 use super::fit::{Estimate, FitOptions, Residuals, fit};
 use super::observation::Observation;
-use super::parameters::Parameter;
 use super::priors::{Prior, Priors};
 use crate::cluster::Cluster;
+use crate::figures::Figure;
 use crate::framework::Framework;
 
 /// Key of the factor.
@@ -36,11 +36,11 @@ pub(super) fn level(
     framework: &Framework,
     options: &FitOptions,
 ) -> Option<Level> {
-    let parameter = Parameter::named(KEY)?;
-    let (lower, upper) = parameter.bounds;
+    let parameter = Figure::named(KEY)?;
+    let (lower, upper) = parameter.terms.learning?.bounds;
     let prior = Prior {
         parameter,
-        median: parameter.get(cluster, framework),
+        median: parameter.number(cluster, framework),
         sigma: SIGMA,
         lower,
         upper,

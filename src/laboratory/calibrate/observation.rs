@@ -1,7 +1,7 @@
 //! One measured run as a fit sees it.
 
-use crate::cluster::Cluster;
-use crate::cost_model::discrepancy::{self, DIMENSIONS};
+use crate::cluster::{Cluster, DIMENSIONS};
+use crate::cost_model::discrepancy;
 use crate::cost_model::{self, Costs, flops};
 use crate::framework::{Framework, LoggedPeak};
 use crate::job::Job;

@@ -5,15 +5,15 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use super::parameters::{PARAMETERS, Parameter, Seen};
 use crate::cluster::Cluster;
+use crate::figures::{self, Figure, Seen};
 use crate::framework::Framework;
 
 /// The prior of one parameter: log-normal, or normal for additive ones, within bounds.
 #[derive(Debug, Clone, Copy)]
 pub struct Prior {
     /// The parameter.
-    pub parameter: &'static Parameter,
+    pub parameter: &'static Figure,
     /// Median, where the fit starts.
     pub median: f64,
     /// Standard deviation of the logarithm; of the value for additive parameters.
@@ -61,10 +61,10 @@ impl Priors {
     /// The figures of cluster and framework as medians, with the catalog's standard deviations.
     #[must_use]
     pub fn shipped(cluster: &Cluster, framework: &Framework) -> Self {
-        let list = PARAMETERS.iter().filter_map(|parameter| {
-            let median = parameter.get(cluster, framework);
+        let list = figures::all().filter_map(|parameter| {
+            let median = parameter.number(cluster, framework);
+            let (least, most) = parameter.terms.learning?.bounds;
             let sigma = BELIEFS.sigma(parameter.key, cluster, &framework.name)?;
-            let (least, most) = parameter.bounds;
             let (lower, upper) = if parameter.is_additive() {
                 (least, most)
             } else {
@@ -90,7 +90,7 @@ impl Priors {
     pub fn only(&self, seen: Seen) -> Self {
         let list = self.list.iter().copied();
         Self {
-            list: list.filter(|prior| prior.parameter.seen == seen).collect(),
+            list: list.filter(|prior| prior.parameter.is_seen(seen)).collect(),
         }
     }
 
@@ -132,7 +132,7 @@ fn listed(table: &BTreeMap<String, [f64; 4]>) -> Vec<Prior> {
     let list = table.iter().map(|(key, prior)| {
         let [median, sigma, lower, upper] = *prior;
         Prior {
-            parameter: Parameter::named(key).expect("priors are of known parameters"),
+            parameter: Figure::named(key).expect("priors are of known parameters"),
             median,
             sigma,
             lower,
@@ -193,7 +193,7 @@ mod tests {
             .chain(BELIEFS.clusters.values())
             .chain(BELIEFS.frameworks.values());
         for key in tables.flat_map(BTreeMap::keys) {
-            assert!(Parameter::named(key).is_some(), "{key}");
+            assert!(Figure::named(key).is_some(), "{key}");
         }
         for name in BELIEFS.clusters.keys() {
             assert!(catalog::cluster(name).is_ok(), "{name}");
@@ -206,14 +206,14 @@ mod tests {
         }
         assert_eq!(Priors::before_fit().list.len(), 18);
         for key in BELIEFS.generic.keys() {
-            assert!(Parameter::named(key).is_some(), "{key}");
+            assert!(Figure::named(key).is_some(), "{key}");
         }
     }
 
     #[test]
     fn a_prior_counts_in_standard_deviations() {
         let gemm = Prior {
-            parameter: Parameter::named("efficiency.gemm").expect("it is in the table"),
+            parameter: Figure::named("efficiency.gemm").expect("it is in the table"),
             median: 0.75,
             sigma: 0.1,
             lower: 0.3,

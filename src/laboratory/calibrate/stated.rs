@@ -1,8 +1,8 @@
 //! What the runs state for themselves, for runs to come.
 
 use super::observation::Observation;
-use super::parameters::{GPUS_PER_NODE, Parameter};
 use crate::cluster::Cluster;
+use crate::figures::Figure;
 use crate::framework::Framework;
 use crate::laboratory::runs::Stated;
 use crate::quantity::BytesPerSecond;
@@ -11,18 +11,19 @@ use crate::quantity::BytesPerSecond;
 #[derive(Debug, Clone, Copy)]
 pub struct Fact {
     /// The figure.
-    pub parameter: &'static Parameter,
+    pub parameter: &'static Figure,
     /// Its value before.
     pub before: f64,
     /// Its value by the runs' statements.
     pub after: f64,
 }
 
-/// The figures that runs may state, beside the GPUs of a node.
-const KEYS: [&str; 3] = [
+/// The figures that runs may state.
+const KEYS: [&str; 4] = [
     "intra_node_bandwidth",
     "inter_node_bandwidth",
     "framework.memory.gradient_bytes",
+    "gpus_per_node",
 ];
 
 /// What every run states.
@@ -74,11 +75,10 @@ pub(super) fn take_over(
         .collect()
 }
 
-fn values(cluster: &Cluster, framework: &Framework) -> Vec<(&'static Parameter, f64)> {
-    let named = KEYS.iter().filter_map(|key| Parameter::named(key));
+fn values(cluster: &Cluster, framework: &Framework) -> Vec<(&'static Figure, f64)> {
+    let named = KEYS.iter().filter_map(|key| Figure::named(key));
     named
-        .chain([&GPUS_PER_NODE])
-        .map(|parameter| (parameter, parameter.get(cluster, framework)))
+        .map(|parameter| (parameter, parameter.number(cluster, framework)))
         .collect()
 }
 

@@ -1,0 +1,175 @@
+//! The machine: accelerators, nodes, networks, and how efficiently software uses them.
+
+use super::{Value, count, figures, number, one_of, quantity};
+use crate::choice::choice;
+use crate::layout::AttentionKernel;
+use crate::quantity::{Bytes, BytesPerSecond, FlopsPerSecond, Seconds};
+use crate::workload::Precision;
+
+/// Longest latency.
+const LONGEST: f64 = 10.0;
+
+figures! {
+    /// One kind of GPU, from its data sheet.
+    #[derive(Debug, Clone, PartialEq, Default)]
+    pub struct Accelerator in "" at cluster.accelerator {
+        /// Catalog name, such as `a100-80gb`.
+        name: String,
+    }
+    figures {
+        /// Memory of each GPU that a training process can use, as PyTorch reports it.
+        usable_memory as "memory": Bytes = quantity("GB", SMALLEST..=LARGEST);
+        /// Bandwidth of the GPU's memory.
+        memory_bandwidth: BytesPerSecond = quantity("GB/s", SMALLEST..=LARGEST);
+        /// Dense peak of the GPU at bf16 and fp16.
+        peak_bf16: FlopsPerSecond = quantity("TFLOP/s", SMALLEST..=LARGEST);
+        /// Dense peak of the GPU at fp8; absent where it has none.
+        peak_fp8: Option<FlopsPerSecond> = quantity("TFLOP/s", SMALLEST..=LARGEST).optional();
+    }
+}
+
+/// Least bandwidth, memory or throughput of a machine in base units: a slow disk has more.
+const SMALLEST: f64 = 1e6;
+/// Largest quantity in base units: beyond it arithmetic loses its meaning.
+pub(super) const LARGEST: f64 = 1e24;
+
+impl Accelerator {
+    /// Peak of matrix products at `precision`; bf16's where the GPU has no faster unit.
+    #[must_use]
+    pub fn peak(&self, precision: Precision) -> FlopsPerSecond {
+        match precision {
+            Precision::Bf16 | Precision::Fp16 => self.peak_bf16,
+            Precision::Fp8 => self.peak_fp8.unwrap_or(self.peak_bf16),
+        }
+    }
+}
+
+figures! {
+    /// Equal nodes of equal GPUs, with what is known of their speed.
+    #[derive(Debug, Clone, PartialEq, Default)]
+    pub struct Cluster in "" at cluster {
+        /// Catalog name or the user's.
+        name: String,
+        /// The GPU of every node.
+        accelerator: Accelerator,
+        /// GPUs of the job, `G`.
+        gpus: u32,
+        /// What software reaches of the hardware's peaks.
+        efficiency: Efficiency,
+        /// Where the figures come from.
+        calibration: Calibration,
+        /// What measured runs say beyond the formulas, where that was learned.
+        discrepancy: Option<Discrepancy>,
+    }
+    figures {
+        /// GPUs of one node, or of one `NVLink` domain.
+        gpus_per_node: u32 = count(1..=1024).or(Value::Number(8.0));
+        /// Bus bandwidth that collectives reach within a node, per GPU.
+        intra_node_bandwidth: BytesPerSecond = quantity("GB/s", SMALLEST..=LARGEST).seen_in_time();
+        /// Bandwidth that all GPUs of a node share towards other nodes.
+        inter_node_bandwidth: BytesPerSecond = quantity("GB/s", SMALLEST..=LARGEST).seen_in_time();
+    }
+}
+
+figures! {
+    /// What software reaches of the hardware's peaks. Absent keys come from preset or file, else
+    /// from a cluster with the same GPU.
+    #[derive(Debug, Clone, PartialEq, Default)]
+    pub struct Efficiency in "efficiency." at cluster.efficiency {}
+    figures {
+        /// Share of the peak that matrix products reach (`eta_gemm`).
+        gemm: f64 = number("share", 0.01..=1.0).seen_in_time().fitted_within(0.3..=0.95);
+        /// Share of the peak of `FlashAttention` 1, on causal FLOP (`eta_flash1`).
+        flash_attention_1: f64 =
+            number("share", 0.01..=1.0).seen_in_time().fitted_within(0.1..=0.7);
+        /// Share of the peak of `FlashAttention` 2 or later, on causal FLOP (`eta_flash2`).
+        flash_attention_2: f64 =
+            number("share", 0.01..=1.0).seen_in_time().fitted_within(0.1..=0.95);
+        /// Share of the memory bandwidth that streaming kernels reach.
+        memory_bandwidth: f64 = number("share", 0.01..=1.0);
+        /// Time of a ring hop for a million parameters (`alpha`).
+        ring_hop: Seconds = quantity("us", 0.0..=LONGEST).seen_in_time();
+        /// Exponent of network congestion over the number of GPUs (`gamma`).
+        congestion: f64 =
+            number("exponent", 0.0..=2.0).seen_in_time().fitted_within(0.001..=1.2);
+        /// Latency of one rank-to-rank hop of a tensor-parallel collective (`lat_coll`).
+        collective_latency: Seconds = quantity("us", 0.0..=LONGEST).seen_in_time();
+        /// Latency of one transfer between pipeline stages (`lat_hop`).
+        pipeline_hop_latency: Seconds = quantity("us", 0.0..=LONGEST).seen_in_time();
+        /// Factor on every duration (`rho`): clocks below the nominal ones, stragglers, whatever
+        /// slows all work alike.
+        slowdown: f64 = number("factor", 0.1..=10.0)
+            .or(Value::Number(1.0)).seen_in_time().fitted_within(0.5..=2.0);
+    }
+}
+
+impl Efficiency {
+    /// Share of the peak that flash attention reaches on causal FLOP; `gemm`'s without it.
+    #[must_use]
+    pub const fn attention(&self, kernel: AttentionKernel) -> f64 {
+        match kernel {
+            AttentionKernel::Flash1 => self.flash_attention_1,
+            AttentionKernel::Flash2 => self.flash_attention_2,
+            AttentionKernel::MegatronFused | AttentionKernel::Torch => self.gemm,
+        }
+    }
+}
+
+figures! {
+    /// How far to trust a cluster's figures.
+    #[derive(Debug, Clone, PartialEq, Default)]
+    pub struct Calibration in "calibration." at cluster.calibration {
+        /// How peak memory is wrong: see [`MemoryError`].
+        memory: MemoryError,
+        /// Source of the figures.
+        source: String,
+    }
+    figures {
+        /// Whether speeds were fitted to runs on this cluster, or come from data sheets.
+        kind: CalibrationKind = one_of().or(Value::Name("data-sheet"));
+        /// Typical relative error of a predicted step time.
+        time_error: f64 = number("share", 0.0..=10.0);
+    }
+}
+
+figures! {
+    /// Distribution of the logarithm of (memory needed at run time / predicted peak): logistic.
+    #[derive(Debug, Clone, Copy, PartialEq, Default)]
+    pub struct MemoryError in "calibration.memory_" at cluster.calibration.memory {}
+    figures {
+        /// Scale of the logistic error of the logarithm of peak memory (its standard deviation times
+        /// `sqrt(3) / pi`).
+        scale: f64 = number("share", 1e-6..=10.0);
+        /// Median of that error: above 0 where predicted peaks are too high.
+        shift: f64 = number("share", -1.0..=1.0);
+    }
+}
+
+choice!(
+    /// How a cluster's speeds were obtained.
+    CalibrationKind, "a kind of calibration" {
+        /// Data-sheet hardware, software efficiencies of a similar cluster.
+        DataSheet = "data-sheet",
+        /// Fitted to measured runs on this cluster.
+        Measured = "measured",
+    }
+);
+
+/// Coordinates of a layout among others, as a [`Discrepancy`] sees them.
+pub const DIMENSIONS: usize = 11;
+
+/// Residuals of measured runs as a Gaussian process over layouts: see
+/// [`discrepancy`](crate::cost_model::discrepancy).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Discrepancy {
+    /// Where the runs lie, by [`features`](crate::cost_model::discrepancy::features).
+    pub points: Vec<[f64; DIMENSIONS]>,
+    /// Weight of each run, `(K + noise^2 I)^-1 r`.
+    pub weights: Vec<f64>,
+    /// Standard deviation of the residuals before any run is seen.
+    pub amplitude: f64,
+    /// Distance over which residuals are alike.
+    pub length_scale: f64,
+    /// Standard deviation of a run's own residual.
+    pub noise: f64,
+}

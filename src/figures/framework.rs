@@ -1,0 +1,209 @@
+//! What a training framework fixes differently from others: rules, memory habits, software speed.
+
+use super::cluster::LARGEST;
+use super::{figures, number, one_of, quantity};
+use crate::choice::choice;
+use crate::layout::{AttentionKernel, RmsNormKernel, SequenceParallel};
+use crate::quantity::{Bytes, Seconds};
+
+/// Longest host time.
+const LONGEST: f64 = 100.0;
+
+figures! {
+    /// A profile of one training framework.
+    #[derive(Debug, Clone, PartialEq, Default)]
+    pub struct Framework in "framework." at framework {
+        /// Catalog name.
+        name: String,
+        /// Memory habits.
+        memory: MemoryProfile,
+        /// Speed of the software.
+        speed: SpeedProfile,
+        /// Where the figures come from.
+        source: String,
+    }
+    figures {
+        /// How layers may be spread over pipeline stages.
+        partition: Partition = one_of();
+        /// Which layers of a stage may be checkpointed.
+        checkpoint_rule as "checkpointing": CheckpointRule = one_of();
+        /// Whether the fused `RMSNorm` works in a checkpointed layer.
+        fused_rmsnorm: FusedRmsNorm = one_of();
+        /// Attention kernel where a measured run states none.
+        usual_attention: AttentionKernel = one_of();
+        /// The `RMSNorm` that its speed was fitted with, and that runs where nothing else is said.
+        usual_rmsnorm: RmsNormKernel = one_of();
+        /// Sequence parallelism where a measured run does not say.
+        usual_sequence_parallel: SequenceParallel = one_of();
+    }
+}
+
+figures! {
+    /// Memory habits of a framework.
+    #[derive(Debug, Clone, PartialEq, Default)]
+    pub struct MemoryProfile in "framework.memory." at framework.memory {}
+    figures {
+        /// Bytes of a gradient: 2 (bf16), 4 (fp32), 6 (bf16 with an fp32 accumulator).
+        gradient_bytes: f64 = number("bytes", 1.0..=16.0).seen_in_memory();
+        /// Multiplier of the counted activations, without the attention matrix.
+        activation_factor: f64 =
+            number("factor", 0.01..=100.0).seen_in_memory().fitted_within(0.05..=20.0);
+        /// What a layer's unfused norms keep, 16 in the paper's framework.
+        norm_bytes: f64 =
+            number("bytes per token and hidden element", 0.0..=100.0).seen_in_memory();
+        /// Whether a tensor-parallel rank holds its share of the logits or all.
+        logits: Logits = one_of();
+        /// Kept on the last stage with one tensor-parallel rank.
+        logit_bytes: f64 = number("bytes per logit", 0.0..=100.0).seen_in_memory();
+        /// Kept beyond that where several tensor-parallel ranks gather the logits.
+        logit_bytes_gathered: f64 = number("bytes per logit", 0.0..=100.0);
+        /// Kept between the tensor-parallel blocks of a layer: inputs of norms and blocks, residuals.
+        hidden_bytes: f64 = number("bytes per token and hidden element", 0.0..=100.0);
+        /// Of `hidden_bytes`, what every rank keeps whole in spite of sequence parallelism.
+        gathered_bytes: f64 = number("bytes per token and hidden element", 0.0..=100.0);
+        /// Kept of query and attention output; keys and values take 4 per pair.
+        attention_bytes: f64 = number("bytes per token and element", 0.0..=100.0);
+        /// Kept by a gated feed-forward block, 8 when each tensor is kept once; a plain block keeps
+        /// half.
+        feed_forward_bytes: f64 = number("bytes per token and element", 0.0..=100.0);
+        /// Buffers that are live on every stage.
+        working_bytes: f64 =
+            number("bytes per token and hidden element", 0.0..=1000.0).seen_in_memory();
+        /// Memory taken whatever the layout (context, fragmentation).
+        fixed: Bytes = quantity("GB", 0.0..=LARGEST).seen_in_memory().fitted_within(0.0..=40e9);
+        /// Memory of each communicator with several ranks.
+        communicator: Bytes = quantity("GB", 0.0..=LARGEST);
+        /// The pipeline stage whose peak the framework's log states: calibration compares that one.
+        logged_peak: LoggedPeak = one_of();
+    }
+}
+
+figures! {
+    /// Speed of a framework's software.
+    #[derive(Debug, Clone, PartialEq, Default)]
+    pub struct SpeedProfile in "framework.speed." at framework.speed {}
+    figures {
+        /// Multiplier of the counted elementwise traffic (`k_elem`).
+        elementwise: f64 = number("factor", 0.0..=100.0).seen_in_time();
+        /// Traffic of one unfused `RMSNorm` (`by_rms`).
+        rmsnorm_bytes: f64 =
+            number("bytes per token and hidden element", 0.0..=1e4).seen_in_time();
+        /// Softmax traffic of Megatron's fused kernel, forward and backward.
+        softmax_bytes_fused: f64 = number("bytes per attention element", 0.0..=1e4).seen_in_time();
+        /// Softmax traffic of unfused operators, forward and backward.
+        softmax_bytes_torch: f64 = number("bytes per attention element", 0.0..=1e4).seen_in_time();
+        /// Traffic of the loss (`by_logit`).
+        logit_bytes: f64 = number("bytes per logit", 0.0..=1e4).seen_in_time();
+        /// Host time per layer and micro-batch (`t_launch`).
+        launch: Seconds = quantity("ms", 0.0..=LONGEST).seen_in_time();
+        /// Further host time without the `RMSNorm` kernel (`t_unfused`).
+        launch_unfused: Seconds = quantity("ms", 0.0..=LONGEST).seen_in_time();
+        /// Share of a forward and backward pass's launches that a recomputed layer pays beyond its
+        /// part of the work (`rc_launch`).
+        launch_recompute: f64 = number("share", 0.0..=10.0).seen_in_time();
+        /// Exponent `p` with which host time and the device's work combine, `(w^p + l^p)^(1/p)`:
+        /// 1 adds them, a large one takes the longer.
+        launch_norm: f64 =
+            number("exponent", 1.0..=64.0).seen_in_time().fitted_within(1.0..=12.0);
+        /// Host time per stage and micro-batch (`t_mb`).
+        micro_batch_overhead: Seconds = quantity("ms", 0.0..=LONGEST).seen_in_time();
+        /// Host time per step (`t_step`).
+        step_overhead: Seconds = quantity("ms", 0.0..=LONGEST).seen_in_time();
+        /// Multiplier of the time of pipeline transfers: below 1 hidden, above 1 blocking.
+        transfer_exposed: f64 = number("factor", 0.0..=100.0).seen_in_time();
+        /// Multiplier of a pipeline fill under 1F1B (`beta`).
+        bubble: f64 = number("factor", 0.0..=10.0).seen_in_time().fitted_within(0.5..=4.0);
+        /// Multiplier of a pipeline fill under the zero-bubble schedule 1p.
+        bubble_zero_1p: f64 = number("factor", 0.0..=10.0).seen_in_time().fitted_within(0.0..=4.0);
+        /// Multiplier of a pipeline fill under the zero-bubble schedule 2p.
+        bubble_zero_2p: f64 = number("factor", 0.0..=10.0).seen_in_time().fitted_within(0.0..=4.0);
+        /// Share `i` of a fill that interleaving cannot remove: `beta (i + (1 - i) / v)`.
+        bubble_interleaved: f64 = number("share", 0.0..=1.0).seen_in_time();
+        /// What replicas exchange in a step (4: 16-bit gradients and weights).
+        reduction_bytes: f64 = number("bytes per parameter", 0.0..=100.0);
+        /// Whether replicas share the optimizer's work.
+        optimizer_work: OptimizerWork = one_of();
+        /// What fully sharded replicas exchange.
+        sharded_bytes: f64 = number("bytes per parameter and micro-batch", 0.0..=100.0);
+        /// Latency of that exchange, times the binary logarithm of the replicas.
+        sharded_latency: Seconds = quantity("us", 0.0..=LONGEST).seen_in_time();
+        /// Exponent with which that exchange and a layer's work combine: 1 adds them, a large one
+        /// takes the longer.
+        sharded_norm: f64 =
+            number("exponent", 1.0..=64.0).seen_in_time().fitted_within(1.0..=12.0);
+        /// Training's share of a bandwidth within a node that was measured beside the run.
+        measured_intra_node: f64 = number("factor", 0.01..=100.0).seen_in_time();
+        /// Training's share of a bandwidth between nodes that was measured beside the run.
+        measured_inter_node: f64 = number("factor", 0.01..=100.0).seen_in_time();
+        /// Time of tensor-parallel traffic across nodes over that of the network's bandwidth.
+        tensor_parallel_across: f64 = number("factor", 0.01..=100.0).seen_in_time();
+    }
+}
+
+choice!(
+    /// How a framework spreads layers over pipeline stages.
+    Partition, "a partition" {
+        /// The list [embedding, layers, head] is cut evenly, the remainder to the early stages.
+        EmbeddingAndHead = "embedding-and-head",
+        /// The same number of layers on every stage.
+        Equal = "equal",
+        /// The layers are cut evenly, the remainder to the early stages.
+        Even = "even",
+        /// First and last stage freely, the same number on those between.
+        FirstAndLast = "first-and-last",
+        /// Any number of layers on each stage.
+        Free = "free",
+    }
+);
+
+choice!(
+    /// Which layers of a stage a framework can checkpoint.
+    CheckpointRule, "a checkpointing rule" {
+        /// All layers of the network or none.
+        AllOrNothing = "all-or-nothing",
+        /// The same number of layers on every stage, by one mode.
+        SameCount = "same-count",
+        /// Any number on each stage, by any mixture of modes.
+        Free = "free",
+    }
+);
+
+choice!(
+    /// Whether a framework's fused `RMSNorm` works in a checkpointed layer.
+    FusedRmsNorm, "a rule for the fused kernel" {
+        /// The kernel and checkpointing exclude each other (Hagemann et al., section 4.2).
+        ExcludesCheckpointing = "excludes-checkpointing",
+        /// They work together.
+        AllowsCheckpointing = "allows-checkpointing",
+    }
+);
+
+choice!(
+    /// Where the logits of a tensor-parallel head live.
+    Logits, "a place of logits" {
+        /// Each rank holds `V / tp` of them.
+        Sharded = "sharded",
+        /// Each rank holds all `V`.
+        Gathered = "gathered",
+    }
+);
+
+choice!(
+    /// The pipeline stage whose peak memory a framework's log states.
+    LoggedPeak, "a logged stage" {
+        /// The stage with the largest peak (or all of them, of which the reader took the largest).
+        FullestStage = "fullest-stage",
+        /// The first stage.
+        FirstStage = "first-stage",
+    }
+);
+
+choice!(
+    /// Who runs the optimizer on a parameter.
+    OptimizerWork, "a way to run the optimizer" {
+        /// Every replica on all (or counted so: the paper's framework).
+        Replicated = "replicated",
+        /// Each replica on its shard, wherever optimizer states are sharded.
+        Sharded = "sharded",
+    }
+);
