@@ -1,7 +1,6 @@
 //! An instance that is written out in full is read back as the same instance.
 
-use parlayout::cluster::Discrepancy;
-use parlayout::cost_model::discrepancy::DIMENSIONS;
+use parlayout::cluster::{DIMENSIONS, Discrepancy};
 use parlayout::instance::{Instance, from_resolved, resolved};
 use proptest::prelude::*;
 
