@@ -1,0 +1,38 @@
+//! `tp pp dp cp = G`: the degrees multiply to the GPUs of the job.
+
+use super::{Case, Definition, Figure, Repair};
+use crate::axis::Axis;
+
+pub(super) const RULE: Definition = Definition {
+    name: "gpu_count",
+    demands: "tensor x pipeline x data x context parallel is the number of GPUs",
+    axes: &[
+        Axis::TensorParallel,
+        Axis::PipelineParallel,
+        Axis::DataParallel,
+        Axis::ContextParallel,
+    ],
+    amount,
+    message,
+    repair: Repair::Figure(Figure::Gpus),
+    source: "Narayanan et al., arXiv 2104.04473, section 3",
+    ..Definition::USUAL
+};
+
+fn amount(case: &Case) -> u64 {
+    let gpus = u64::from(case.job().cluster.gpus);
+    case.combination().gpus().abs_diff(gpus)
+}
+
+fn message(case: &Case) -> String {
+    let one = case.combination();
+    format!(
+        "tensor x pipeline x data x context parallel is {} x {} x {} x {} = {}, but the job has {} GPUs",
+        one.tensor_parallel,
+        one.pipeline_parallel,
+        one.data_parallel,
+        one.context_parallel,
+        one.gpus(),
+        case.job().cluster.gpus
+    )
+}

@@ -1,0 +1,64 @@
+//! Peak memory of every stage stays within what the accepted risk allows.
+
+use super::{Definition, Figure, Repair, Rule};
+use crate::cost_model::{self, Costs, memory};
+use crate::instance::Instance;
+use crate::layout::Layout;
+use crate::plan::Violation;
+use crate::quantity::Bytes;
+
+const NAME: &str = "memory_capacity";
+
+pub(super) const RULE: Definition = Definition {
+    name: NAME,
+    demands: "the peak memory of every stage is within what the accepted risk leaves of a GPU",
+    in_layout: Some(in_layout),
+    limits: |instance, best| {
+        let left = admissible(instance) - best.prediction.memory.peak();
+        Some(format!("{left} left on the fullest stage"))
+    },
+    repair: Repair::Figure(Figure::Memory),
+    source: "`limits.max_oom_risk` of the instance",
+    ..Definition::USUAL
+};
+
+/// The memory of a GPU that the accepted risk leaves.
+#[must_use]
+pub fn admissible(instance: &Instance) -> Bytes {
+    let cluster = &instance.job.cluster;
+    memory::admissible_peak(
+        cluster.accelerator.usable_memory,
+        cluster.calibration.memory,
+        instance.max_oom_risk,
+    )
+}
+
+/// Stages whose peak is too high. Without whole micro-batches or a layer on each stage there is no
+/// memory to speak of.
+fn in_layout(instance: &Instance, layout: &Layout) -> Vec<Violation> {
+    let first = [Rule::GlobalBatchDivisible, Rule::LayersCoverStages];
+    let keeps = |&rule: &Rule| {
+        instance.space.relaxed.contains(rule)
+            || super::violations_of(rule, instance, layout).is_empty()
+    };
+    if !first.iter().all(keeps) {
+        return Vec::new();
+    }
+    let job = &instance.job;
+    let costs = Costs::new(job, &layout.combination);
+    let memory = cost_model::evaluate(job, &costs, &layout.stages).memory;
+    let (capacity, limit) = (memory.capacity, admissible(instance));
+    let risk = instance.max_oom_risk * 100.0;
+    let stages = memory.stages.iter().enumerate();
+    stages
+        .map(|(index, stage)| (index, stage.peak()))
+        .filter(|&(_, peak)| peak > limit)
+        .map(|(index, peak)| Violation {
+            rule: format!("{NAME}({index})"),
+            message: format!(
+                "stage {index} needs {peak}, {:.1} GiB more than the {limit} that an accepted risk of {risk} % leaves of {capacity}",
+                (peak - limit).gib()
+            ),
+        })
+        .collect()
+}

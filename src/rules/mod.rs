@@ -1,0 +1,203 @@
+//! What a layout has to obey: one file per rule.
+//!
+//! A rule says by how much a combination breaks it. From that amount follow the predicate of the
+//! walk through the space ([`broken`]), the coefficients of the program's row of the same name
+//! ([`Rule::amount`]), the violations of a finished layout ([`violations`]), the requirements and
+//! repairs of explanations, the checks of an exporter ([`refusals`]) and the table in
+//! `docs/rules.md`. A new rule is one file and one line below.
+
+mod definition;
+mod set;
+#[cfg(test)]
+mod table;
+
+pub use definition::{Applies, Case, Definition, Figure, MEGATRON_LM, Parts, Repair, Software};
+pub use set::RuleSet;
+
+use std::fmt;
+
+use crate::axis::FlaggedCombination;
+use crate::instance::Instance;
+use crate::layout::{Checkpointing, Layout};
+use crate::plan::Violation;
+
+/// Declares the rules: a variant and the module that defines it.
+macro_rules! registry {
+    ($($variant:ident in $module:ident,)+) => {
+        $(mod $module;)+
+
+        /// A rule; the order is that of lists and messages.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[expect(missing_docs, reason = "each is documented in its file")]
+        pub enum Rule {
+            $($variant,)+
+        }
+
+        /// Every rule; those on memory last.
+        pub const ALL: &[Rule] = &[$(Rule::$variant,)+];
+
+        impl Rule {
+            /// What the rule's file says.
+            #[must_use]
+            pub const fn definition(self) -> &'static Definition {
+                match self {
+                    $(Self::$variant => &$module::RULE,)+
+                }
+            }
+        }
+    };
+}
+
+registry! {
+    GpuCount in gpu_count,
+    HeadsDivisible in heads_divisible,
+    KeyValueHeadsDivisible in key_value_heads_divisible,
+    TensorParallelWithinNode in tensor_parallel_within_node,
+    GlobalBatchDivisible in global_batch_divisible,
+    SequenceDivisible in sequence_divisible,
+    LayersCoverStages in layers_cover_stages,
+    SequenceParallelNeedsTensorParallel in sequence_parallel_needs_tensor_parallel,
+    InterleavingNeedsPipeline in interleaving_needs_pipeline,
+    InterleavingMicroBatches in interleaving_micro_batches,
+    ShardingExcludesPipeline in sharding_excludes_pipeline,
+    ExpertsDivisible in experts_divisible,
+    RmsNormKernelExcludesCheckpointing in rmsnorm_kernel_excludes_checkpointing,
+    AllowedValues in allowed_values,
+    Forbidden in forbidden,
+    Constraint in constraint,
+    MemoryCapacity in memory_capacity,
+}
+
+impl Rule {
+    /// The rule's name in docs, code, LP text, violations and explanations.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        self.definition().name
+    }
+
+    /// How many times the instance states the rule: once, or as often as it forbids a combination,
+    /// say.
+    #[must_use]
+    pub fn parts(self, instance: &Instance) -> usize {
+        match self.definition().parts {
+            Parts::One => 1,
+            Parts::Several { count, .. } => count(instance),
+        }
+    }
+
+    /// The name of one part of the rule, such as `forbidden(0)`.
+    #[must_use]
+    pub fn part_name(self, instance: &Instance, part: usize) -> String {
+        match self.definition().parts {
+            Parts::One => self.as_str().to_owned(),
+            Parts::Several { name, .. } => name(instance, part),
+        }
+    }
+
+    /// The amount by which a combination breaks one part of the rule whatever its layers, 0 where
+    /// it keeps it: the coefficients of the rule's row in the program.
+    #[must_use]
+    pub fn amount(self, instance: &Instance, flagged: &FlaggedCombination, part: usize) -> u64 {
+        (self.definition().amount)(&Case {
+            instance,
+            flagged,
+            part,
+        })
+    }
+
+    /// Whether a combination breaks some part of the rule whatever its layers.
+    #[must_use]
+    pub fn is_broken(self, instance: &Instance, flagged: &FlaggedCombination) -> bool {
+        (0..self.parts(instance)).any(|part| self.amount(instance, flagged, part) > 0)
+    }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// The rules that a combination breaks whatever its layers, but for those that are not applied.
+#[must_use]
+pub fn broken(instance: &Instance, flagged: &FlaggedCombination) -> RuleSet {
+    let broken = applied(instance).filter(|rule| rule.is_broken(instance, flagged));
+    broken.collect()
+}
+
+/// Every rule that a layout breaks, with the amount; none for a layout that can run.
+#[must_use]
+pub fn violations(instance: &Instance, layout: &Layout) -> Vec<Violation> {
+    applied(instance)
+        .flat_map(|rule| violations_of(rule, instance, layout))
+        .collect()
+}
+
+/// Why a training framework refuses a layout, with what would be right.
+#[must_use]
+pub fn refusals(software: &Software, instance: &Instance, layout: &Layout) -> Vec<Violation> {
+    let refused = ALL
+        .iter()
+        .filter(|rule| rule.definition().refused_by.contains(software));
+    refused
+        .flat_map(|&rule| violations_of(rule, instance, layout))
+        .collect()
+}
+
+/// The rules that every layout of the instance obeys.
+pub fn applied(instance: &Instance) -> impl Iterator<Item = Rule> {
+    let relaxed = instance.space.relaxed;
+    let applies = move |rule: &Rule| {
+        rule.definition().applies == Applies::Always && !relaxed.contains(*rule)
+    };
+    ALL.iter().copied().filter(applies)
+}
+
+/// The parts of one rule that a layout breaks.
+fn violations_of(rule: Rule, instance: &Instance, layout: &Layout) -> Vec<Violation> {
+    let definition = rule.definition();
+    if let Some(in_layout) = definition.in_layout {
+        return in_layout(instance, layout);
+    }
+    let flagged = flagged(layout);
+    let mut found: Vec<Violation> = Vec::new();
+    for part in 0..rule.parts(instance) {
+        for flagged in &flagged {
+            let case = Case {
+                instance,
+                flagged,
+                part,
+            };
+            if (definition.amount)(&case) == 0 {
+                continue;
+            }
+            let violation = Violation {
+                rule: rule.part_name(instance, part),
+                message: (definition.message)(&case),
+            };
+            if !found.contains(&violation) {
+                found.push(violation);
+            }
+        }
+    }
+    found
+}
+
+/// The combination with each checkpointing flag that describes some layer: each has to be permitted.
+fn flagged(layout: &Layout) -> Vec<FlaggedCombination> {
+    let used = |flag: &Checkpointing| {
+        layout.stages.iter().any(|stage| match flag.recompute() {
+            None => stage.checkpointed_layers() < stage.layers,
+            Some(mode) => stage.recomputed[mode as usize] > 0,
+        })
+    };
+    let mut flags: Vec<Checkpointing> = Checkpointing::ALL.iter().copied().filter(used).collect();
+    if flags.is_empty() {
+        flags.push(Checkpointing::None);
+    }
+    let flagged = flags.into_iter().map(|checkpointing| FlaggedCombination {
+        combination: layout.combination,
+        checkpointing,
+    });
+    flagged.collect()
+}
