@@ -11,8 +11,9 @@ use parlayout::instance::{self, Flag, Instance, Overrides};
 use parlayout::layout::Layout;
 use parlayout::plan::Formulation;
 use parlayout::planner::cost_table::CostTable;
-use parlayout::planner::{self, PlanOptions, Pruning, candidates, staged, staged_cells};
+use parlayout::planner::{self, PlanOptions, Pruning, staged, staged_cells};
 use parlayout::quantity::Bytes;
+use parlayout::space;
 use rayon::prelude::*;
 
 /// A job from the catalog, every axis open.
@@ -49,11 +50,11 @@ fn largest() -> Instance {
 
 fn evaluations(criterion: &mut Criterion) {
     let instance = job("llama-13b", "dgx-a100-80gb", 64, 2048, 2048);
-    let layouts: Vec<Layout> = candidates::list(&instance)
-        .entries
+    let layouts: Vec<Layout> = space::list(&instance)
+        .combinations
         .iter()
         .filter(|(_, broken)| broken.is_empty())
-        .filter_map(|(candidate, _)| candidates::layout(&instance, candidate))
+        .filter_map(|(candidate, _)| space::layout(&instance, candidate))
         .collect();
     let mut group = criterion.benchmark_group("cost_model");
     group.throughput(Throughput::Elements(layouts.len() as u64));

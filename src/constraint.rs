@@ -4,7 +4,6 @@ use std::fmt;
 
 use crate::axis::{Axis, FlaggedCombination};
 use crate::layout::{Checkpointing, Layout};
-use crate::rule::Rule;
 
 /// A named row `sum_i a_i q_i (<=, >=, =) right` over the [`Decision`]s `q_i` of a layout.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,12 +88,6 @@ impl Decision {
 }
 
 impl Constraint {
-    /// The name in violations, clashes and the rows of programs: `constraint(few_stages)`.
-    #[must_use]
-    pub fn rule(&self) -> String {
-        format!("{}({})", Rule::Constraint, self.name)
-    }
-
     /// Whether the combination of discrete choices alone decides the left side.
     #[must_use]
     pub fn is_of_cell(&self) -> bool {

@@ -4,7 +4,6 @@ use crate::axis::{Assignment, Axis, AxisSet, FlaggedCombination};
 use crate::constraint::Constraint;
 use crate::job::Job;
 use crate::layout::{AttentionKernel, Checkpointing, Schedule, Sharding};
-use crate::rule::RuleSet;
 
 /// The values that may be tried on each axis, and combinations that may not.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,11 +16,8 @@ pub struct LayoutSpace {
     pub forbidden: Vec<Assignment>,
     /// Rows of the user's own.
     pub constraints: Vec<Constraint>,
-    /// Rules that are not applied: what an explanation drops to see what a rule costs. Empty in
-    /// every instance that is read; [`Formulation::LayoutChoice`] applies all rules.
-    ///
-    /// [`Formulation::LayoutChoice`]: crate::plan::Formulation::LayoutChoice
-    pub relaxed: RuleSet,
+    /// Rules that are not applied, as `rules::relaxed` reads them; none in an instance that is read.
+    pub relaxed: u64,
 }
 
 /// Largest micro-batch tried unless the instance lists others.
@@ -88,7 +84,7 @@ impl LayoutSpace {
             listed: AxisSet::EMPTY,
             forbidden: Vec::new(),
             constraints: Vec::new(),
-            relaxed: RuleSet::EMPTY,
+            relaxed: 0,
         }
     }
 

@@ -8,7 +8,6 @@ pub mod constraint;
 pub mod cost_model;
 pub mod explain;
 pub mod export;
-pub mod feasibility;
 pub mod figures;
 pub mod instance;
 pub mod job;
@@ -21,7 +20,8 @@ pub mod planner;
 pub mod price;
 pub mod quantity;
 pub mod report;
-pub mod rule;
+pub mod rules;
+pub mod space;
 pub mod transformer;
 pub mod workload;
 

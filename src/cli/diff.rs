@@ -10,7 +10,7 @@ use parlayout::instance::{self, Instance};
 use parlayout::plan::{Evaluated, Outcome};
 use parlayout::planner::{self, PlanOptions};
 use parlayout::report::{Colour, comparison, json};
-use parlayout::{feasibility, layout_argument};
+use parlayout::{layout_argument, rules};
 
 use super::instance_arguments::JobArguments;
 use super::solve::seconds;
@@ -126,7 +126,7 @@ fn read(path: &Path, arguments: &DiffArguments) -> Result<Instance> {
 fn with_setting(instance: &Instance, evaluated: Evaluated) -> Side {
     Side {
         setting: Setting::new(instance),
-        violations: feasibility::check(instance, &evaluated.layout),
+        violations: rules::violations(instance, &evaluated.layout),
         evaluated,
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use parlayout::report::{Colour, evaluation, json};
-use parlayout::{feasibility, layout_argument, planner};
+use parlayout::{layout_argument, planner, rules};
 
 use super::instance_arguments::InstanceArguments;
 use super::{INFEASIBLE, SOLVED, print, runs, style};
@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &EvaluateArguments, colour: Colour) -> Result<u8> {
         );
     };
     let layout = layout_argument::parse(text, &instance).map_err(anyhow::Error::msg)?;
-    let violations = feasibility::check(&instance, &layout);
+    let violations = rules::violations(&instance, &layout);
     let evaluated = planner::evaluate(&instance, layout);
     let text = match arguments.format {
         EvaluateFormat::Table => {

@@ -34,7 +34,7 @@ pub(crate) fn run(arguments: &ExportArguments) -> Result<u8> {
     let (layout, code) = if let Some(text) = &arguments.layout {
         let layout =
             parlayout::layout_argument::parse(text, &instance).map_err(anyhow::Error::msg)?;
-        if let Some(violation) = parlayout::feasibility::check(&instance, &layout).first() {
+        if let Some(violation) = parlayout::rules::violations(&instance, &layout).first() {
             bail!(
                 "the layout breaks `{}`: {}",
                 violation.rule,

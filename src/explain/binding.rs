@@ -8,7 +8,7 @@ use crate::plan::{Evaluated, Plan};
 use crate::planner::infeasibility::{Requirement, RequirementSet, best_layout, without};
 use crate::planner::{Deadline, PlanError};
 use crate::quantity::{Bytes, Mfu};
-use crate::rule::Rule;
+use crate::rules::Rule;
 
 use super::reasons::{admissible, percentage, row};
 

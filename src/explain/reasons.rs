@@ -3,7 +3,7 @@
 use crate::axis::Axis;
 use crate::cost_model::memory;
 use crate::cost_model::pipeline::even_partition;
-use crate::feasibility;
+use crate::rules;
 use crate::framework::{CheckpointRule, Partition};
 use crate::instance::Instance;
 use crate::layout::{Layout, Stage};
@@ -13,7 +13,7 @@ use crate::planner::infeasibility::{
 };
 use crate::planner::{Deadline, PlanError};
 use crate::quantity::Bytes;
-use crate::rule::Rule;
+use crate::rules::Rule;
 
 use super::repairs::{Repair, repairs};
 use super::{Reread, TimeLimits};
@@ -284,7 +284,7 @@ fn example(instance: &Instance, analysis: &Analysis, rule: Rule) -> Option<Strin
         combination: cell,
         stages: any_stages(instance, cell.pipeline_parallel),
     };
-    feasibility::check(instance, &layout)
+    rules::violations(instance, &layout)
         .into_iter()
         .find(|violation| violation.rule == rule.as_str())
         .map(|violation| violation.message)

@@ -9,7 +9,7 @@ use crate::planner::infeasibility::{
     unlisted_values, without,
 };
 use crate::planner::{Deadline, PlanError};
-use crate::rule::Rule;
+use crate::rules::Rule;
 
 use super::change::Change;
 use super::rows::{Way, changed_rows};

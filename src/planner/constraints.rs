@@ -13,16 +13,9 @@ use crate::axis::FlaggedCombination;
 use crate::constraint::{Comparison, Constraint, Decision};
 use crate::instance::Instance;
 use crate::layout::{Combination, Layout};
+use crate::rules::Rule;
 
-use super::candidates;
-
-/// Whether a row over discrete choices excludes the cell.
-#[must_use]
-pub fn breaks_cell(instance: &Instance, cell: &Combination) -> bool {
-    let batch = instance.job.workload.global_batch;
-    let mut rows = instance.space.constraints.iter();
-    rows.any(|row| row.is_of_cell() && !row.holds(cell_part(row, cell, batch)))
-}
+use crate::space;
 
 /// Whether a layout keeps every row.
 #[must_use]
@@ -38,9 +31,10 @@ pub fn concern_layers(instance: &Instance) -> bool {
     over_layers(instance).next().is_some()
 }
 
-fn over_layers(instance: &Instance) -> impl Iterator<Item = &Constraint> {
-    let rows = instance.space.constraints.iter();
-    rows.filter(|row| !row.is_of_cell())
+/// The rows about layers, with their positions.
+fn over_layers(instance: &Instance) -> impl Iterator<Item = (usize, &Constraint)> {
+    let rows = instance.space.constraints.iter().enumerate();
+    rows.filter(|(_, row)| !row.is_of_cell())
 }
 
 /// Whether a row holds in no layout at all of `layers` layers, whatever else is dropped: by the least and
@@ -112,14 +106,15 @@ const fn sense(comparison: Comparison) -> Sense {
 pub(super) fn choice_rows(instance: &Instance, chosen: &[FlaggedCombination]) -> Vec<Row> {
     let batch = instance.job.workload.global_batch;
     let left = |row: &Constraint, candidate: &FlaggedCombination| {
-        let layout = candidates::layout(instance, candidate);
+        let layout = space::layout(instance, candidate);
         layout.map_or_else(
             || cell_part(row, &candidate.combination, batch),
             |layout| row.left(&layout, batch),
         )
     };
-    let rows = instance.space.constraints.iter().map(|row| Row {
-        name: row.rule(),
+    let rows = instance.space.constraints.iter().enumerate();
+    let rows = rows.map(|(part, row)| Row {
+        name: Rule::Constraint.part_name(instance, part),
         left: LeftSide::OverItems(chosen.iter().map(|item| left(row, item)).collect()),
         sense: sense(row.comparison),
         right: row.right,
@@ -130,7 +125,7 @@ pub(super) fn choice_rows(instance: &Instance, chosen: &[FlaggedCombination]) ->
 /// The rows over layers of the program `staged`, whose cells stand for these combinations.
 pub(super) fn side_rows(instance: &Instance, cells: &[Combination]) -> Vec<SideRow> {
     let batch = instance.job.workload.global_batch;
-    let rows = over_layers(instance).map(|row| {
+    let rows = over_layers(instance).map(|(part, row)| {
         let mut layers: Vec<StageTerm> = Vec::new();
         let mut recomputed = 0;
         for term in &row.terms {
@@ -149,7 +144,7 @@ pub(super) fn side_rows(instance: &Instance, cells: &[Combination]) -> Vec<SideR
             });
         }
         SideRow {
-            name: row.rule(),
+            name: Rule::Constraint.part_name(instance, part),
             scope: Scope::Every,
             cells: cells
                 .iter()

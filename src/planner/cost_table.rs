@@ -9,9 +9,9 @@ use crate::instance::Instance;
 use crate::layout::{Combination, Layout};
 use crate::plan::Extent;
 use crate::quantity::Seconds;
-use crate::rule::{Rule, RuleSet};
+use crate::rules::{Rule, RuleSet};
+use crate::space;
 
-use super::candidates;
 use super::quantise::{self, CellUnits, Quantum, StageLists};
 
 /// One combination of the space.
@@ -73,7 +73,7 @@ impl<'a> CostTable<'a> {
     #[must_use]
     pub fn within(instance: &'a Instance, time_limit: Option<Duration>) -> Self {
         let deadline = time_limit.and_then(|limit| Instant::now().checked_add(limit / LISTING));
-        let listed = candidates::list_until(instance, deadline);
+        let listed = space::list_until(instance, deadline);
         let mut positions: HashMap<Combination, usize> = HashMap::new();
         let mut costs: Vec<Costs> = Vec::new();
         let mut cell_of = |candidate: &FlaggedCombination| {
@@ -83,7 +83,7 @@ impl<'a> CostTable<'a> {
             })
         };
         let mut entries: Vec<Entry> = listed
-            .entries
+            .combinations
             .iter()
             .map(|&(candidate, broken)| Entry {
                 candidate,
@@ -138,7 +138,7 @@ impl<'a> CostTable<'a> {
     #[must_use]
     pub fn exact(&self, entry: &Entry) -> Option<(Layout, ExactCost)> {
         let units = &self.cells[entry.cell?];
-        let layout = candidates::layout(self.instance, &entry.candidate)?;
+        let layout = space::layout(self.instance, &entry.candidate)?;
         let time = units.step_time(&layout.stages);
         let memory = layout.stages.iter().enumerate();
         let cost = ExactCost {

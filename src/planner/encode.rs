@@ -9,9 +9,8 @@ use crate::axis::{Axis, FlaggedCombination};
 use crate::framework::FusedRmsNorm;
 use crate::instance::Instance;
 use crate::layout::{Checkpointing, RmsNormKernel, Schedule, SequenceParallel, Sharding};
-use crate::rule::Rule;
+use crate::rules::Rule;
 
-use super::candidates;
 use super::constraints;
 use super::cost_table::CostTable;
 
@@ -235,10 +234,11 @@ fn number_repeated(rows: &mut [Row]) {
 /// Rules on products of axes: one coefficient a combination.
 fn item_rows(instance: &Instance, chosen: &[FlaggedCombination]) -> Vec<Row> {
     let job = &instance.job;
-    let batch = job.workload.global_batch;
     let over = |coefficient: &dyn Fn(&FlaggedCombination) -> i64| {
         LeftSide::OverItems(chosen.iter().map(coefficient).collect())
     };
+    let amounts =
+        |rule: Rule| over(&|candidate| rule.amount(instance, candidate, 0) as i64);
     let at_most_zero = |rule: Rule, left: LeftSide| Row {
         name: rule.as_str().to_owned(),
         left,
@@ -254,36 +254,19 @@ fn item_rows(instance: &Instance, chosen: &[FlaggedCombination]) -> Vec<Row> {
         },
         at_most_zero(
             Rule::GlobalBatchDivisible,
-            over(&|candidate| candidates::batch_remainder(instance, &candidate.combination) as i64),
+            amounts(Rule::GlobalBatchDivisible),
         ),
         at_most_zero(
             Rule::SequenceDivisible,
-            over(&|candidate| {
-                candidates::sequence_remainder(instance, &candidate.combination) as i64
-            }),
+            amounts(Rule::SequenceDivisible),
         ),
         at_most_zero(
             Rule::LayersCoverStages,
-            over(&|candidate| {
-                i64::from(candidates::partition(instance, &candidate.combination).is_none())
-            }),
+            amounts(Rule::LayersCoverStages),
         ),
         at_most_zero(
             Rule::InterleavingMicroBatches,
-            over(&|candidate| {
-                let cell = &candidate.combination;
-                let (pp, micro_batches) =
-                    (u64::from(cell.pipeline_parallel), cell.micro_batches(batch));
-                if cell.virtual_stages == 1 {
-                    return 0;
-                }
-                // Micro-batches missing to the next multiple of the stages, or beyond the last.
-                if micro_batches < pp {
-                    (pp - micro_batches) as i64
-                } else {
-                    (micro_batches % pp) as i64
-                }
-            }),
+            amounts(Rule::InterleavingMicroBatches),
         ),
     ];
     rows.retain(|row| {

@@ -27,12 +27,12 @@ pub use universe::{context_parallel_degrees, tensor_parallel_degrees, unlisted_v
 pub use walk::Correction;
 
 use crate::axis::FlaggedCombination;
-use crate::feasibility;
+use crate::rules;
 use crate::instance::Instance;
 use crate::layout::{Checkpointing, Layout, Recompute};
 use crate::plan::{Evaluated, Formulation, Infeasibility, Nearest, Proof};
 use crate::quantity::Bytes;
-use crate::rule::Rule;
+use crate::rules::Rule;
 use room::Shortfall;
 use walk::Walk;
 
@@ -241,7 +241,7 @@ pub fn nearest(
     });
     let evaluated = layout.map(|layout| evaluate(instance, layout));
     let violations = evaluated.as_ref().map_or_else(Vec::new, |evaluated| {
-        feasibility::check(instance, &evaluated.layout)
+        rules::violations(instance, &evaluated.layout)
     });
     Ok(candidate.or(witness).map(|candidate| Nearest {
         candidate,

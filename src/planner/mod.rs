@@ -1,7 +1,6 @@
 //! The only module that sees both sides: costs go into a program, its answer becomes a plan.
 
 pub mod best_first;
-pub mod candidates;
 mod classes;
 pub mod constraints;
 pub mod cost_table;
@@ -24,7 +23,7 @@ pub use deadline::Deadline;
 
 use crate::axis::AxisSet;
 use crate::cost_model::{self, Costs};
-use crate::feasibility;
+use crate::rules;
 use crate::instance::Instance;
 use crate::layout::Layout;
 use crate::plan::{Evaluated, Formulation, Outcome};
@@ -186,7 +185,7 @@ const ROUNDING: f64 = 1e-3;
 /// claimed utilisation (in parts per billion).
 fn verify(instance: &Instance, layout: Layout, claimed: i64) -> Result<Evaluated, PlanError> {
     let evaluated = evaluate(instance, layout);
-    if let Some(violation) = feasibility::check(instance, &evaluated.layout).first() {
+    if let Some(violation) = rules::violations(instance, &evaluated.layout).first() {
         let cause = format!("rule `{}`: {}", violation.rule, violation.message);
         return Err(PlanError::Verification { cause });
     }

@@ -13,7 +13,7 @@ use crate::instance::Instance;
 use crate::job::Job;
 use crate::layout::{Schedule, Stage};
 use crate::quantity::{Bytes, Mfu, Seconds};
-use crate::rule::Rule;
+use crate::rules::{self, Rule};
 
 /// 1 PiB in KiB.
 pub const UNLIMITED: i64 = 1 << 40;
@@ -81,7 +81,7 @@ pub fn utilisation(parts: i64) -> Mfu {
 /// no rule.
 #[must_use]
 pub fn capacity(instance: &Instance) -> i64 {
-    if instance.space.relaxed.contains(Rule::MemoryCapacity) {
+    if rules::relaxed(instance).contains(Rule::MemoryCapacity) {
         return UNLIMITED;
     }
     capacity_at_risk(&instance.job, instance.max_oom_risk)

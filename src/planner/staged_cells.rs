@@ -9,7 +9,7 @@ use crate::axis::FlaggedCombination;
 use crate::cost_model::pipeline::{even_partition, interleaved_partition};
 use crate::framework::{CheckpointRule, Partition};
 use crate::layout::{self, Checkpointing, Combination, Layout, Recompute};
-use crate::rule::Rule;
+use crate::rules::{self, Rule};
 
 use super::constraints;
 use super::cost_table::CostTable;
@@ -266,7 +266,7 @@ fn most_layers(table: &CostTable, choice: &Choice) -> i64 {
 
 /// Whether stages may have any number of layers, also none.
 fn any_cut(table: &CostTable) -> bool {
-    let relaxed = table.instance.space.relaxed;
+    let relaxed = rules::relaxed(table.instance);
     relaxed.contains(Rule::LayersCoverStages)
 }
 

@@ -38,7 +38,7 @@ pub fn admissible(instance: &Instance) -> Bytes {
 fn in_layout(instance: &Instance, layout: &Layout) -> Vec<Violation> {
     let first = [Rule::GlobalBatchDivisible, Rule::LayersCoverStages];
     let keeps = |&rule: &Rule| {
-        instance.space.relaxed.contains(rule)
+        super::relaxed(instance).contains(rule)
             || super::violations_of(rule, instance, layout).is_empty()
     };
     if !first.iter().all(keeps) {

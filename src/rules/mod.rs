@@ -8,15 +8,15 @@
 
 mod definition;
 mod set;
-#[cfg(test)]
-mod table;
 
 pub use definition::{Applies, Case, Definition, Figure, MEGATRON_LM, Parts, Repair, Software};
-pub use set::RuleSet;
+pub use layers_cover_stages::partition;
+pub use memory_capacity::admissible;
+pub use set::{Requirement, RuleSet};
 
 use std::fmt;
 
-use crate::axis::FlaggedCombination;
+use crate::axis::{AxisSet, FlaggedCombination};
 use crate::instance::Instance;
 use crate::layout::{Checkpointing, Layout};
 use crate::plan::Violation;
@@ -105,10 +105,17 @@ impl Rule {
         })
     }
 
-    /// Whether a combination breaks some part of the rule whatever its layers.
+    /// The axes that decide a part of the rule; `None` where the layers do.
     #[must_use]
-    pub fn is_broken(self, instance: &Instance, flagged: &FlaggedCombination) -> bool {
-        (0..self.parts(instance)).any(|part| self.amount(instance, flagged, part) > 0)
+    pub fn axes(self, instance: &Instance, part: usize) -> Option<AxisSet> {
+        let definition = self.definition();
+        match definition.parts {
+            Parts::One => {
+                let axes = definition.axes.iter();
+                Some(axes.fold(AxisSet::EMPTY, |set, &axis| set.with(axis)))
+            }
+            Parts::Several { axes, .. } => axes(instance, part),
+        }
     }
 }
 
@@ -118,11 +125,19 @@ impl fmt::Display for Rule {
     }
 }
 
-/// The rules that a combination breaks whatever its layers, but for those that are not applied.
+/// What a combination breaks whatever its layers, but for rules that are not applied.
 #[must_use]
 pub fn broken(instance: &Instance, flagged: &FlaggedCombination) -> RuleSet {
-    let broken = applied(instance).filter(|rule| rule.is_broken(instance, flagged));
-    broken.collect()
+    let broken = |it: &Requirement| it.rule.amount(instance, flagged, it.part) > 0;
+    requirements(instance).filter(broken).collect()
+}
+
+/// The rules that are applied to layouts of the instance, each of their parts.
+pub fn requirements(instance: &Instance) -> impl Iterator<Item = Requirement> {
+    applied(instance).flat_map(|rule| {
+        let parts = 0..rule.parts(instance);
+        parts.map(move |part| Requirement { rule, part })
+    })
 }
 
 /// Every rule that a layout breaks, with the amount; none for a layout that can run.
@@ -144,9 +159,20 @@ pub fn refusals(software: &Software, instance: &Instance, layout: &Layout) -> Ve
         .collect()
 }
 
+/// The rules that are not applied: what an explanation drops to see what a rule costs.
+#[must_use]
+pub const fn relaxed(instance: &Instance) -> RuleSet {
+    RuleSet::from_bits(instance.space.relaxed)
+}
+
+/// Does without a rule.
+pub fn relax(instance: &mut Instance, rule: Rule) {
+    instance.space.relaxed = relaxed(instance).with(rule).bits();
+}
+
 /// The rules that every layout of the instance obeys.
 pub fn applied(instance: &Instance) -> impl Iterator<Item = Rule> {
-    let relaxed = instance.space.relaxed;
+    let relaxed = relaxed(instance);
     let applies = move |rule: &Rule| {
         rule.definition().applies == Applies::Always && !relaxed.contains(*rule)
     };

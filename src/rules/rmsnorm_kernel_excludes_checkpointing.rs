@@ -22,8 +22,8 @@ pub(super) const RULE: Definition = Definition {
         is_bound(instance).then(|| format!("the kernel of {name}"))
     },
     repair: Repair::Framework {
-        key: "fused_rmsnorm_with_checkpointing",
-        to: "true",
+        key: "fused_rmsnorm",
+        to: "allows-checkpointing",
         set: |framework| framework.fused_rmsnorm = FusedRmsNorm::AllowsCheckpointing,
     },
     source: "Hagemann et al., arXiv 2311.05610, section 4.3",

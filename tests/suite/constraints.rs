@@ -7,7 +7,7 @@ use std::path::Path;
 use parlayout::axis::{Axis, FlaggedCombination};
 use parlayout::cost_model::{self, Costs};
 use parlayout::explain::explain;
-use parlayout::feasibility;
+use parlayout::rules;
 use parlayout::framework::CheckpointRule;
 use parlayout::instance::{self, Instance, InstanceError, Overrides};
 use parlayout::layout::{Combination, Layout, Stage};
@@ -111,7 +111,7 @@ fn visit_counts(
         combination: *cell,
         stages: stages.collect(),
     };
-    if feasibility::check(instance, &layout).is_empty() {
+    if rules::violations(instance, &layout).is_empty() {
         let costs = Costs::new(&instance.job, cell);
         let mfu = cost_model::evaluate(&instance.job, &costs, &layout.stages).mfu;
         *best = Some(best.map_or(mfu, |best| best.max(mfu)));
@@ -281,7 +281,7 @@ fn the_checker_names_the_row() {
             recomputed: [0; 3],
         })
         .to_vec();
-    let broken = feasibility::check(&instance, &other);
+    let broken = rules::violations(&instance, &other);
     assert_eq!(broken.len(), 1, "{broken:?}");
     assert_eq!(broken[0].rule, "constraint(no_pipeline)");
     assert_eq!(

@@ -3,7 +3,7 @@
 use formulations::layout_choice as program;
 use parlayout::axis::{Axis, FlaggedCombination};
 use parlayout::cost_model::{self, Costs};
-use parlayout::feasibility;
+use parlayout::rules;
 use parlayout::instance::Instance;
 use parlayout::layout::{Layout, Stage};
 use parlayout::plan::{Evaluated, Formulation, Outcome};
@@ -43,7 +43,7 @@ fn visit(
         let Some(layout) = layout(instance, &FlaggedCombination::from_codes(codes)) else {
             return;
         };
-        if !feasibility::check(instance, &layout).is_empty() {
+        if !rules::violations(instance, &layout).is_empty() {
             return;
         }
         let costs = Costs::new(&instance.job, &layout.combination);

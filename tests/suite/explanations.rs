@@ -18,7 +18,7 @@ use parlayout::planner::infeasibility::{
 };
 use parlayout::planner::{self, PlanOptions};
 use parlayout::report::{Style, explanation, json};
-use parlayout::rule::Rule;
+use parlayout::rules::Rule;
 
 use crate::support::{instance_files, project, snapshot};
 

@@ -1,6 +1,6 @@
 //! What must hold for every instance.
 
-use parlayout::feasibility;
+use parlayout::rules;
 use parlayout::instance::Instance;
 use parlayout::plan::Outcome;
 use parlayout::planner::{self, PlanOptions};
@@ -46,7 +46,7 @@ proptest! {
         if let Some(plan) = plan(&instance).plan() {
             let all = std::iter::once(&plan.choice).chain(&plan.alternatives).chain(&plan.safer);
             for evaluated in all {
-                prop_assert_eq!(feasibility::check(&instance, &evaluated.layout), vec![]);
+                prop_assert_eq!(rules::violations(&instance, &evaluated.layout), vec![]);
                 let components = evaluated.prediction.time.total();
                 prop_assert_eq!(components, evaluated.prediction.step_time);
                 prop_assert!(evaluated.prediction.oom_probability <= instance.max_oom_risk + 1e-9);

@@ -7,7 +7,7 @@ use crate::instance::Instance;
 use crate::layout::{
     AttentionKernel, Checkpointing, Combination, Layout, RmsNormKernel, Schedule, SequenceParallel,
 };
-use crate::rule::{Rule, RuleSet};
+use crate::rules::{Rule, RuleSet};
 
 use super::relaxation::heads_are_alike;
 use super::requirement::{Requirement, RequirementSet};
@@ -26,7 +26,8 @@ pub(super) fn by_rules(instance: &Instance, rules: RuleSet) -> RequirementSet {
     let same = heads_are_alike(instance) && rules.contains(Rule::HeadsDivisible);
     rules
         .iter()
-        .filter(|rule| !JUDGED_LAST.contains(rule))
+        .map(|requirement| requirement.rule)
+        .filter(|rule| *rule != Rule::AllowedValues && !JUDGED_LAST.contains(rule))
         .filter(|rule| !same || *rule != Rule::KeyValueHeadsDivisible)
         .map(Requirement::Rule)
         .collect()

@@ -3,7 +3,7 @@
 use crate::axis::{Axis, FlaggedCombination};
 use crate::framework::CheckpointRule;
 use crate::instance::Instance;
-use crate::rule::Rule;
+use crate::rules::{self, Rule};
 
 use super::requirement::{Requirement, RequirementSet};
 use super::universe::{context_parallel_degrees, tensor_parallel_degrees, unlisted_values};
@@ -52,12 +52,11 @@ pub fn without(
         if let Requirement::Rule(rule) = requirement
             && rule != Rule::GpuCount
         {
-            relaxed.space.relaxed.insert_if(rule, true);
+            rules::relax(&mut relaxed, rule);
         }
     }
     if heads_are_alike(instance) && dropped.contains(Requirement::Rule(Rule::HeadsDivisible)) {
-        let relaxed = &mut relaxed.space.relaxed;
-        relaxed.insert_if(Rule::KeyValueHeadsDivisible, true);
+        rules::relax(&mut relaxed, Rule::KeyValueHeadsDivisible);
     }
     relaxed
 }

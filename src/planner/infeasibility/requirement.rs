@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::axis::Axis;
 use crate::instance::Instance;
-use crate::rule::Rule;
+use crate::rules::{self, Rule};
 
 /// One demand, which an explanation can drop to see whether it matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -29,7 +29,7 @@ const CONSTRAINT: usize = FORBIDDEN + 17;
 /// Bit of [`Requirement::CheckpointRule`].
 const CHECKPOINT_RULE: usize = RULES - 1;
 /// First bit of [`Requirement::Rule`].
-const RULES: usize = 64 - Rule::ALL.len();
+const RULES: usize = 64 - rules::ALL.len();
 
 impl Requirement {
     /// Every requirement that is not of an instance alone.
@@ -45,15 +45,15 @@ impl Requirement {
             return self.to_string();
         };
         let rows = &instance.space.constraints;
-        let Some(row) = rows.get(index) else {
+        if index >= rows.len() {
             return self.to_string();
-        };
+        }
         // The last position stands for the rows after it, too.
         match rows.len() - index {
             further if self.bit() == CHECKPOINT_RULE - 1 && further > 1 => {
-                format!("{} and {} further rows", row.rule(), further - 1)
+                format!("{} and {} further rows", Rule::Constraint.part_name(instance, index), further - 1)
             }
-            _ => row.rule(),
+            _ => Rule::Constraint.part_name(instance, index),
         }
     }
 
@@ -78,7 +78,7 @@ impl Requirement {
             bit if bit < CONSTRAINT => Self::Forbidden(bit - FORBIDDEN),
             bit if bit < CHECKPOINT_RULE => Self::Constraint(bit - CONSTRAINT),
             CHECKPOINT_RULE => Self::CheckpointRule,
-            bit => Self::Rule(Rule::ALL[bit - RULES]),
+            bit => Self::Rule(rules::ALL[bit - RULES]),
         }
     }
 }

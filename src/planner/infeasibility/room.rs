@@ -9,12 +9,12 @@ use crate::framework::CheckpointRule;
 use crate::instance::Instance;
 use crate::layout::{Checkpointing, Combination, Layout};
 use crate::plan::{Extent, Formulation};
-use crate::planner::candidates;
+use crate::space;
 use crate::planner::cost_table::{CostTable, Entry};
 use crate::planner::quantise::{self, CellUnits, Quantum};
 use crate::planner::staged_cells::{Choice, Variant, choices, variants};
 use crate::quantity::Seconds;
-use crate::rule::{Rule, RuleSet};
+use crate::rules::{self, Rule, RuleSet};
 
 use super::requirement::{Requirement, RequirementSet};
 
@@ -58,8 +58,7 @@ impl Room {
             let dropped: RequirementSet = dropped.iter().copied().collect();
             let mut instance = instance.clone();
             if dropped.contains(cut) {
-                let relaxed = &mut instance.space.relaxed;
-                relaxed.insert_if(Rule::LayersCoverStages, true);
+                rules::relax(&mut instance, Rule::LayersCoverStages);
             }
             if dropped.contains(rule) {
                 instance.job.framework.checkpoint_rule = CheckpointRule::Free;
@@ -90,7 +89,7 @@ impl Room {
         freedom
             .dropped
             .contains(Requirement::Rule(Rule::LayersCoverStages))
-            || candidates::partition(&freedom.instance, cell).is_some()
+            || crate::rules::partition(&freedom.instance, cell).is_some()
     }
 
     /// Whether some layout of the cell fits into `capacity` with these checkpointing flags. The
@@ -183,7 +182,7 @@ impl Room {
             combination: *cell,
             checkpointing,
         };
-        let Some(layout) = candidates::layout(&self.freedoms[0].instance, &candidate) else {
+        let Some(layout) = space::layout(&self.freedoms[0].instance, &candidate) else {
             return (i64::MAX, None);
         };
         let stages = layout.stages.iter().enumerate();

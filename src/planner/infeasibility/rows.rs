@@ -4,7 +4,7 @@ use crate::axis::FlaggedCombination;
 use crate::instance::Instance;
 use crate::layout::Checkpointing;
 use crate::planner::{Deadline, PlanError, constraints};
-use crate::rule::Rule;
+use crate::rules::Rule;
 
 use super::requirement::{Requirement, RequirementSet};
 use super::walk::Correction;

@@ -4,10 +4,9 @@ use crate::axis::{Axis, AxisSet, FlaggedCombination};
 use crate::instance::Instance;
 use crate::layout::{Checkpointing, Combination};
 use crate::plan::Formulation;
-use crate::planner::candidates;
 use crate::planner::quantise::{CellUnits, UNLIMITED};
 use crate::planner::{Deadline, PlanError};
-use crate::rule::Rule;
+use crate::rules::{self, Rule};
 
 use super::broken;
 use super::floor;
@@ -223,7 +222,7 @@ impl<'a> Walk<'a> {
         {
             return OUT_OF_QUESTION;
         }
-        let rules = candidates::broken_rules(self.instance, &candidate);
+        let rules = rules::broken(self.instance, &candidate);
         let own_cut = Room::has_cut(&self.room.freedoms[0], &candidate.combination);
         let is_decided = |axis: Axis| ORDER[..decided].contains(&axis);
         let broken = broken
