@@ -3,7 +3,6 @@
 use crate::axis::Axis;
 use crate::cost_model::memory;
 use crate::cost_model::pipeline::even_partition;
-use crate::rules;
 use crate::framework::{CheckpointRule, Partition};
 use crate::instance::Instance;
 use crate::layout::{Layout, Stage};
@@ -13,6 +12,7 @@ use crate::planner::infeasibility::{
 };
 use crate::planner::{Deadline, PlanError};
 use crate::quantity::Bytes;
+use crate::rules;
 use crate::rules::Rule;
 
 use super::repairs::{Repair, repairs};

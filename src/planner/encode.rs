@@ -237,8 +237,7 @@ fn item_rows(instance: &Instance, chosen: &[FlaggedCombination]) -> Vec<Row> {
     let over = |coefficient: &dyn Fn(&FlaggedCombination) -> i64| {
         LeftSide::OverItems(chosen.iter().map(coefficient).collect())
     };
-    let amounts =
-        |rule: Rule| over(&|candidate| rule.amount(instance, candidate, 0) as i64);
+    let amounts = |rule: Rule| over(&|candidate| rule.amount(instance, candidate, 0) as i64);
     let at_most_zero = |rule: Rule, left: LeftSide| Row {
         name: rule.as_str().to_owned(),
         left,
@@ -256,14 +255,8 @@ fn item_rows(instance: &Instance, chosen: &[FlaggedCombination]) -> Vec<Row> {
             Rule::GlobalBatchDivisible,
             amounts(Rule::GlobalBatchDivisible),
         ),
-        at_most_zero(
-            Rule::SequenceDivisible,
-            amounts(Rule::SequenceDivisible),
-        ),
-        at_most_zero(
-            Rule::LayersCoverStages,
-            amounts(Rule::LayersCoverStages),
-        ),
+        at_most_zero(Rule::SequenceDivisible, amounts(Rule::SequenceDivisible)),
+        at_most_zero(Rule::LayersCoverStages, amounts(Rule::LayersCoverStages)),
         at_most_zero(
             Rule::InterleavingMicroBatches,
             amounts(Rule::InterleavingMicroBatches),

@@ -27,11 +27,11 @@ pub use universe::{context_parallel_degrees, tensor_parallel_degrees, unlisted_v
 pub use walk::Correction;
 
 use crate::axis::FlaggedCombination;
-use crate::rules;
 use crate::instance::Instance;
 use crate::layout::{Checkpointing, Layout, Recompute};
 use crate::plan::{Evaluated, Formulation, Infeasibility, Nearest, Proof};
 use crate::quantity::Bytes;
+use crate::rules;
 use crate::rules::Rule;
 use room::Shortfall;
 use walk::Walk;

@@ -23,10 +23,10 @@ pub use deadline::Deadline;
 
 use crate::axis::AxisSet;
 use crate::cost_model::{self, Costs};
-use crate::rules;
 use crate::instance::Instance;
 use crate::layout::Layout;
 use crate::plan::{Evaluated, Formulation, Outcome};
+use crate::rules;
 
 /// How to search.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -173,9 +173,8 @@ pub fn relax(instance: &mut Instance, rule: Rule) {
 /// The rules that every layout of the instance obeys.
 pub fn applied(instance: &Instance) -> impl Iterator<Item = Rule> {
     let relaxed = relaxed(instance);
-    let applies = move |rule: &Rule| {
-        rule.definition().applies == Applies::Always && !relaxed.contains(*rule)
-    };
+    let applies =
+        move |rule: &Rule| rule.definition().applies == Applies::Always && !relaxed.contains(*rule);
     ALL.iter().copied().filter(applies)
 }
 

@@ -187,7 +187,12 @@ mod tests {
 
     #[test]
     fn many_parts_share_a_position() {
-        let many = |rule: Rule| RuleSet::EMPTY.with(Requirement { rule, part: 1 << 20 });
+        let many = |rule: Rule| {
+            RuleSet::EMPTY.with(Requirement {
+                rule,
+                part: 1 << 20,
+            })
+        };
         assert!(many(Rule::Forbidden).without(many(Rule::Constraint)) == many(Rule::Forbidden));
         assert_eq!(many(Rule::Constraint).len(), 1);
         assert!(!many(Rule::Constraint).contains(Rule::GpuCount));

@@ -63,11 +63,7 @@ impl Node<'_> {
 impl<'a> Walk<'a> {
     /// A walk through the values, which are not empty, in an order of axes.
     #[must_use]
-    pub fn new(
-        instance: &'a Instance,
-        order: &'a [Axis],
-        values: [Vec<u32>; Axis::COUNT],
-    ) -> Self {
+    pub fn new(instance: &'a Instance, order: &'a [Axis], values: [Vec<u32>; Axis::COUNT]) -> Self {
         let mut judged = vec![Vec::new(); order.len() + 1];
         for requirement in rules::requirements(instance) {
             let Requirement { rule, part } = requirement;

@@ -7,7 +7,6 @@ use std::path::Path;
 use parlayout::axis::{Axis, FlaggedCombination};
 use parlayout::cost_model::{self, Costs};
 use parlayout::explain::explain;
-use parlayout::rules;
 use parlayout::framework::CheckpointRule;
 use parlayout::instance::{self, Instance, InstanceError, Overrides};
 use parlayout::layout::{Combination, Layout, Stage};
@@ -16,6 +15,7 @@ use parlayout::planner::{self, PlanOptions, layout_choice, staged};
 use parlayout::quantity::Mfu;
 use parlayout::report::batch::{self, BatchRow};
 use parlayout::report::{Style, explanation, json, table};
+use parlayout::rules;
 use proptest::prelude::*;
 
 use crate::exhaustive::agrees_with_brute_force;

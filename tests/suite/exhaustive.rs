@@ -3,12 +3,12 @@
 use formulations::layout_choice as program;
 use parlayout::axis::{Axis, FlaggedCombination};
 use parlayout::cost_model::{self, Costs};
-use parlayout::rules;
 use parlayout::instance::Instance;
 use parlayout::layout::{Layout, Stage};
 use parlayout::plan::{Evaluated, Formulation, Outcome};
 use parlayout::planner::cost_table::CostTable;
 use parlayout::planner::{self, PlanOptions, Pruning, encode};
+use parlayout::rules;
 use proptest::prelude::*;
 
 use crate::support::{instances, random_instance};

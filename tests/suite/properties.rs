@@ -1,11 +1,11 @@
 //! What must hold for every instance.
 
-use parlayout::rules;
 use parlayout::instance::Instance;
 use parlayout::plan::Outcome;
 use parlayout::planner::{self, PlanOptions};
 use parlayout::quantity::{Bytes, Mfu};
 use parlayout::report::json;
+use parlayout::rules;
 use proptest::prelude::*;
 
 use crate::support::random_instance;

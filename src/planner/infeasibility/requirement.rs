@@ -51,7 +51,11 @@ impl Requirement {
         // The last position stands for the rows after it, too.
         match rows.len() - index {
             further if self.bit() == CHECKPOINT_RULE - 1 && further > 1 => {
-                format!("{} and {} further rows", Rule::Constraint.part_name(instance, index), further - 1)
+                format!(
+                    "{} and {} further rows",
+                    Rule::Constraint.part_name(instance, index),
+                    further - 1
+                )
             }
             _ => Rule::Constraint.part_name(instance, index),
         }

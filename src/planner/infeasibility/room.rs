@@ -9,12 +9,12 @@ use crate::framework::CheckpointRule;
 use crate::instance::Instance;
 use crate::layout::{Checkpointing, Combination, Layout};
 use crate::plan::{Extent, Formulation};
-use crate::space;
 use crate::planner::cost_table::{CostTable, Entry};
 use crate::planner::quantise::{self, CellUnits, Quantum};
 use crate::planner::staged_cells::{Choice, Variant, choices, variants};
 use crate::quantity::Seconds;
 use crate::rules::{self, Rule, RuleSet};
+use crate::space;
 
 use super::requirement::{Requirement, RequirementSet};
 
