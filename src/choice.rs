@@ -31,6 +31,8 @@ macro_rules! choice {
         impl $name {
             /// Every variant, in order of declaration.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+            /// How many there are.
+            pub const COUNT: usize = Self::ALL.len();
 
             /// The spellings, in the same order.
             pub const NAMES: &'static [&'static str] = &[$($text),+];

@@ -87,14 +87,14 @@ pub struct Stage {
     /// Transformer layers, over all virtual stages of the rank.
     pub layers: u32,
     /// Layers whose activations are recomputed, by mode in the order of [`Recompute::ALL`].
-    pub recomputed: [u32; 3],
+    pub recomputed: [u32; Recompute::COUNT],
 }
 
 impl Stage {
     /// Checkpointed layers over all modes.
     #[must_use]
-    pub const fn checkpointed_layers(&self) -> u32 {
-        self.recomputed[0] + self.recomputed[1] + self.recomputed[2]
+    pub fn checkpointed_layers(&self) -> u32 {
+        self.recomputed.iter().sum()
     }
 }
 
@@ -123,6 +123,56 @@ choice!(
         Hybrid = "hsdp",
     }
 );
+
+/// The ranks among which a part of the training state is split.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ShardGroup {
+    /// One: every rank holds all of it.
+    Whole,
+    /// The data- and context-parallel ranks of one node.
+    Node,
+    /// All data- and context-parallel ranks.
+    Replicas,
+}
+
+impl ShardGroup {
+    /// Whether ranks hold less than all.
+    #[must_use]
+    pub const fn splits(self) -> bool {
+        !matches!(self, Self::Whole)
+    }
+}
+
+/// What is split among which ranks, beyond tensor and pipeline parallelism.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct StateSharding {
+    /// Master weights and moments.
+    pub optimizer: ShardGroup,
+    /// Gradients, which are then scattered in every micro-batch.
+    pub gradients: ShardGroup,
+    /// Weights, which are then gathered for every micro-batch.
+    pub weights: ShardGroup,
+}
+
+impl Sharding {
+    /// What it splits, and among which ranks.
+    #[must_use]
+    pub const fn state(self) -> StateSharding {
+        use ShardGroup::{Node, Replicas, Whole};
+        let (optimizer, gradients, weights) = match self {
+            Self::None => (Whole, Whole, Whole),
+            Self::OptimizerStates => (Replicas, Whole, Whole),
+            Self::Gradients => (Replicas, Replicas, Whole),
+            Self::Parameters => (Replicas, Replicas, Replicas),
+            Self::Hybrid => (Node, Node, Node),
+        };
+        StateSharding {
+            optimizer,
+            gradients,
+            weights,
+        }
+    }
+}
 
 choice!(
     /// Implementation of attention.

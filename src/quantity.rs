@@ -119,6 +119,28 @@ quantity!(
     "of the peak (a share)"
 );
 
+/// Bytes of one element of a tensor: how wide a number format is in memory and on the network.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+pub struct ElementWidth(f64);
+
+impl ElementWidth {
+    /// bf16 and fp16.
+    pub const SIXTEEN_BITS: Self = Self(2.0);
+
+    /// The number of bytes.
+    #[must_use]
+    pub const fn bytes(self) -> f64 {
+        self.0
+    }
+}
+
+impl Mul<f64> for ElementWidth {
+    type Output = Bytes;
+    fn mul(self, elements: f64) -> Bytes {
+        Bytes(self.0 * elements)
+    }
+}
+
 impl Div<BytesPerSecond> for Bytes {
     type Output = Seconds;
     fn div(self, bandwidth: BytesPerSecond) -> Seconds {

@@ -46,6 +46,29 @@ choice!(
     }
 );
 
+/// A part of a layer with an input norm and a residual connection of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Block {
+    /// Attention with its projections.
+    Attention,
+    /// The dense feed-forward network.
+    FeedForward,
+}
+
+/// A kind of layer: the blocks that it passes through, in order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LayerKind {
+    /// Its blocks.
+    pub blocks: &'static [Block],
+}
+
+impl LayerKind {
+    /// Attention, then a dense feed-forward network.
+    pub const DENSE: Self = Self {
+        blocks: &[Block::Attention, Block::FeedForward],
+    };
+}
+
 choice!(
     /// Whether input embedding and output layer share their weights.
     Embeddings, "a kind of embeddings" {
@@ -90,6 +113,12 @@ impl FeedForward {
 }
 
 impl Transformer {
+    /// The kinds of its layers.
+    #[must_use]
+    pub const fn kinds(&self) -> &'static [LayerKind] {
+        &[LayerKind::DENSE]
+    }
+
     /// Width of all heads together: `h`, unless the head width is set apart.
     #[must_use]
     pub const fn attention_width(&self) -> u64 {

@@ -1,6 +1,7 @@
 //! What one optimizer step has to do: sequences, batch, number formats.
 
 use crate::choice::choice;
+use crate::quantity::ElementWidth;
 
 /// The training job, apart from network and machine.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,6 +37,24 @@ choice!(
         Fp8 = "fp8",
     }
 );
+
+impl Precision {
+    /// Width of the weights that layers read; fp8 products keep 16-bit weights as well.
+    #[must_use]
+    pub const fn weights(self) -> ElementWidth {
+        match self {
+            Self::Bf16 | Self::Fp16 | Self::Fp8 => ElementWidth::SIXTEEN_BITS,
+        }
+    }
+
+    /// Width of activations between operators, in memory and on the network.
+    #[must_use]
+    pub const fn activations(self) -> ElementWidth {
+        match self {
+            Self::Bf16 | Self::Fp16 | Self::Fp8 => ElementWidth::SIXTEEN_BITS,
+        }
+    }
+}
 
 choice!(
     /// Optimizer, by the state that it keeps.

@@ -1,15 +1,14 @@
-//! Time of one layer's own work for one micro-batch.
+//! From work to time on one GPU.
 //!
-//! Source of every formula: the step times of Hagemann et al. (arXiv 2311.05610), to which the
-//! efficiencies were fitted; arithmetic counts by Korthikanti et al. (arXiv 2205.05198), appendix A.
+//! Source: the step times of Hagemann et al. (arXiv 2311.05610), to which the efficiencies were fitted.
 
+use super::block::Work;
+use super::components::{StepTime, TimeComponent};
+use super::rank::Rank;
 use crate::framework::OptimizerWork;
 use crate::job::Job;
-use crate::layout::{Combination, RmsNormKernel, Sharding};
-use crate::quantity::{Bytes, BytesPerSecond, Flops, FlopsPerSecond, Seconds};
-use crate::transformer::FeedForward;
-
-use super::memory::{logit_split, sequence_split, tokens};
+use crate::layout::RmsNormKernel;
+use crate::quantity::{Bytes, BytesPerSecond, FlopsPerSecond, Seconds};
 
 /// How often a layer's forward pass is paid for in each kind of work.
 ///
@@ -21,8 +20,10 @@ pub struct Passes {
     pub work: f64,
     /// Passes of flash attention.
     pub flash: f64,
-    /// Tensor-parallel collectives.
+    /// Passes over tensor-parallel collectives.
     pub collectives: f64,
+    /// Forward passes of whole layers that recomputation adds.
+    pub recomputed: f64,
 }
 
 impl Passes {
@@ -30,14 +31,28 @@ impl Passes {
     pub const TRAINING: Self = Self {
         work: 3.0,
         flash: 3.5,
-        collectives: 4.0,
+        collectives: 2.0,
+        recomputed: 0.0,
     };
     /// Forward, forward again, backward.
     pub const RECOMPUTED: Self = Self {
         work: 4.0,
         flash: 4.5,
-        collectives: 6.0,
+        collectives: 3.0,
+        recomputed: 1.0,
     };
+    /// One forward pass of a part of a layer.
+    pub const AGAIN: Self = Self {
+        work: 1.0,
+        flash: 1.0,
+        collectives: 1.0,
+        recomputed: 0.0,
+    };
+
+    /// The share that they are of the forward and backward pass of training.
+    const fn share(self) -> f64 {
+        self.work / 3.0
+    }
 }
 
 /// Device-memory bandwidth that streaming kernels reach.
@@ -52,120 +67,58 @@ pub fn gemm_throughput(job: &Job) -> FlopsPerSecond {
     job.cluster.accelerator.peak(job.workload.precision) * job.cluster.efficiency.gemm
 }
 
-/// Matrix products of a layer: `c 2 t (4 h^2 + 3 h f) / tp` FLOP.
+/// Time of the GPU's own work, by component: FLOP over what the kernel reaches of the peak, traffic
+/// over [`streaming`]'s bandwidth, that of elementwise operators times `k_elem`.
 #[must_use]
-pub fn gemm(job: &Job, cell: &Combination, passes: Passes) -> Seconds {
-    let weights = job.transformer.layer_weights() as f64 / f64::from(cell.tensor_parallel);
-    Flops::new(passes.work * 2.0 * tokens(job, cell) * weights) / gemm_throughput(job)
-}
-
-/// Attention of a layer. Flash: `passes (4 t s h / tp) / 2` causal FLOP. Otherwise the full
-/// square `c 4 t s h / tp` at the efficiency of matrix products, and the softmax traffic
-/// `c/3 bytes t s a / tp`.
-#[must_use]
-pub fn attention(job: &Job, cell: &Combination, passes: Passes) -> Seconds {
-    use crate::layout::AttentionKernel::{Flash1, Flash2, MegatronFused, Torch};
-    let tp = f64::from(cell.tensor_parallel);
-    let pairs = tokens(job, cell) * job.workload.sequence_length as f64 / tp;
-    let square = 4.0 * pairs * job.transformer.attention_width() as f64;
-    let speed = &job.framework.speed;
-    let efficiency = job.cluster.efficiency.attention(cell.attention_kernel);
-    let peak = job.cluster.accelerator.peak_bf16 * efficiency;
-    let softmax_bytes = match cell.attention_kernel {
-        Flash1 | Flash2 => return Flops::new(passes.flash * square / 2.0) / peak,
-        MegatronFused => speed.softmax_bytes_fused,
-        Torch => speed.softmax_bytes_torch,
+pub fn device(rank: &Rank<'_>, work: &Work, passes: Passes) -> StepTime {
+    let (job, kernel) = (rank.job, rank.combination.attention_kernel);
+    let reached = job.cluster.accelerator.peak_bf16 * job.cluster.efficiency.attention(kernel);
+    let attention_passes = if kernel.is_flash() {
+        passes.flash
+    } else {
+        passes.work
     };
-    let traffic = passes.work / 3.0 * softmax_bytes * pairs * job.transformer.heads as f64;
-    Flops::new(passes.work * square) / peak + Bytes::new(traffic) / streaming(job)
+    let streamed = |traffic: Bytes| traffic * passes.share() / streaming(job);
+    StepTime::of([
+        (
+            TimeComponent::Gemm,
+            work.products * passes.work / gemm_throughput(job),
+        ),
+        (
+            TimeComponent::Attention,
+            work.attention * attention_passes / reached + streamed(work.softmax),
+        ),
+        (
+            TimeComponent::Elementwise,
+            streamed(work.elementwise * job.framework.speed.elementwise),
+        ),
+        (TimeComponent::RmsNorm, streamed(work.norms)),
+    ])
 }
 
-/// Elementwise operators of a layer: `k_elem c/3 [48 t h / u + (24 t f + 72 t h) / tp]` bytes; a plain
-/// feed-forward block has half the `24 t f`.
+/// Host time of launching `work`:
+/// `launches (c/3 + rc_launch [recomputed]) (t_launch + t_unfused [no RMSNorm kernel])`.
 #[must_use]
-pub fn elementwise(job: &Job, cell: &Combination, passes: Passes) -> Seconds {
-    let (t, h) = (tokens(job, cell), job.transformer.hidden as f64);
-    let gated = match job.transformer.feed_forward {
-        FeedForward::Gated => 1.0,
-        FeedForward::Plain => 0.5,
-    };
-    let inside = 24.0 * t * gated * job.transformer.feed_forward_width as f64 + 72.0 * t * h;
-    let traffic = 48.0 * t * h / sequence_split(cell) + inside / f64::from(cell.tensor_parallel);
-    Bytes::new(job.framework.speed.elementwise * passes.work / 3.0 * traffic) / streaming(job)
-}
-
-/// The two norms of a layer without the kernel: `c/3 2 by_rms t h / u` bytes; with the kernel
-/// their time is part of the elementwise operators.
-#[must_use]
-pub fn rmsnorm(job: &Job, cell: &Combination, passes: Passes) -> Seconds {
-    match cell.rmsnorm_kernel {
-        RmsNormKernel::Fused => Seconds::ZERO,
-        RmsNormKernel::Unfused => {
-            let elements = tokens(job, cell) * job.transformer.hidden as f64 / sequence_split(cell);
-            let traffic = passes.work / 3.0 * 2.0 * job.framework.speed.rmsnorm_bytes * elements;
-            Bytes::new(traffic) / streaming(job)
-        }
-    }
-}
-
-/// Host time of a layer and micro-batch:
-/// `(c/3 + rc_launch [recomputed]) (t_launch + t_unfused [no RMSNorm kernel])`.
-#[must_use]
-pub fn launch(job: &Job, cell: &Combination, passes: Passes) -> Seconds {
-    let speed = &job.framework.speed;
-    let unfused = match cell.rmsnorm_kernel {
+pub fn launch(rank: &Rank<'_>, work: &Work, passes: Passes) -> Seconds {
+    let speed = &rank.job.framework.speed;
+    let unfused = match rank.combination.rmsnorm_kernel {
         RmsNormKernel::Fused => Seconds::ZERO,
         RmsNormKernel::Unfused => speed.launch_unfused,
     };
-    let further = if passes == Passes::RECOMPUTED {
-        speed.launch_recompute
-    } else {
-        0.0
-    };
-    (speed.launch + unfused) * (passes.work / 3.0 + further)
+    let further = passes.recomputed * speed.launch_recompute;
+    (speed.launch + unfused) * ((passes.share() + further) * work.launches)
 }
 
-/// Output layer and loss of a micro-batch on the last stage, without its collective:
-/// `6 t h V / tp` FLOP and `by_logit t V` bytes, the latter over `tp` where logits stay sharded.
-#[must_use]
-pub fn head(job: &Job, cell: &Combination) -> Seconds {
-    let logits = tokens(job, cell) * job.transformer.vocabulary as f64;
-    let work = 6.0 * logits * job.transformer.hidden as f64 / f64::from(cell.tensor_parallel);
-    let traffic = job.framework.speed.logit_bytes * logits / logit_split(job, cell);
-    Flops::new(work) / gemm_throughput(job) + Bytes::new(traffic) / streaming(job)
-}
+/// Bytes a parameter that pass through device memory in the optimizer: two moments and the master
+/// copy are read and written, gradient and weight once.
+const OPTIMIZER_TRAFFIC: f64 = 20.0;
 
-/// Optimizer time a parameter: 20 bytes pass through device memory (two moments and the master copy
-/// are read and written, gradient and weight once), over the replicas where they share the work.
+/// Optimizer time a parameter, over the replicas where they share the work.
 #[must_use]
-pub fn optimizer(job: &Job, cell: &Combination) -> Seconds {
-    let shared = job.framework.speed.optimizer_work == OptimizerWork::Sharded
-        && cell.sharding >= Sharding::OptimizerStates
-        || cell.sharding >= Sharding::Parameters;
-    let replicas = f64::from(cell.data_parallel) * f64::from(cell.context_parallel);
-    let split = if shared { replicas } else { 1.0 };
-    Bytes::new(20.0 / split) / streaming(job)
-}
-
-/// Extra time of recomputing the feed-forward block of a layer: its first products
-/// (`2 t (matrices - 1) h f / tp` FLOP), a third of its elementwise traffic, and a sixth of the
-/// launches of a forward and backward pass.
-#[must_use]
-pub fn feed_forward_again(job: &Job, cell: &Combination) -> Seconds {
-    let network = &job.transformer;
-    let tp = f64::from(cell.tensor_parallel);
-    let (t, f) = (tokens(job, cell), network.feed_forward_width as f64);
-    let products = (network.feed_forward.matrices() - 1) as f64;
-    let work = 2.0 * t * products * network.hidden as f64 * f / tp;
-    let traffic = job.framework.speed.elementwise * 8.0 * t * f / tp;
-    Flops::new(work) / gemm_throughput(job)
-        + Bytes::new(traffic) / streaming(job)
-        + launch(job, cell, Passes::TRAINING) / 6.0
-}
-
-/// Extra time of recomputing softmax and dropout of attention in a layer: one forward pass of
-/// attention itself. Flash attention recomputes itself already, so the mode saves nothing there.
-#[must_use]
-pub fn attention_core_again(job: &Job, cell: &Combination) -> Seconds {
-    attention(job, cell, Passes::RECOMPUTED) - attention(job, cell, Passes::TRAINING)
+pub fn optimizer(rank: &Rank<'_>) -> Seconds {
+    let (job, state) = (rank.job, rank.combination.sharding.state());
+    let shared = state.weights.splits()
+        || state.optimizer.splits() && job.framework.speed.optimizer_work == OptimizerWork::Sharded;
+    let split = if shared { rank.replicas() } else { 1.0 };
+    Bytes::new(OPTIMIZER_TRAFFIC / split) / streaming(job)
 }

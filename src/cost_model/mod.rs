@@ -4,21 +4,34 @@
 //! size, `a` heads, `f` feed-forward width, `V` vocabulary, `s` sequence length, `b` micro-batch,
 //! `tp`, `pp`, `dp`, `cp` degrees, `v` virtual stages, `G` GPUs, `t = b s / cp` tokens of a
 //! micro-batch on one rank, `M` micro-batches a step, `u` = `tp` with sequence parallelism and
-//! 1 without. Bytes, FLOP and seconds throughout.
+//! 1 without, `w` bytes of a weight or activation. Bytes, FLOP and seconds throughout.
 //!
-//! For a fixed cell everything is linear in the layers of each stage, apart from two maxima:
-//! [`Costs`] holds the coefficients, [`evaluate`] adds them up for given stages, and the
-//! staged program decides the layers with the same coefficients.
+//! A layer is a list of blocks ([`attention`], [`feed_forward`]); with [`embedding`] and [`head`] each
+//! counts, in a file of its own, its parameters by shard class, its FLOP, traffic and saved
+//! activations on one GPU ([`block`], [`rank`]). Mechanisms turn that into time and memory:
+//! [`compute`], [`communication`], [`memory`], [`pipeline`]. For a fixed combination everything is
+//! linear in the layers of each stage, apart from two maxima: [`Costs`] holds the coefficients,
+//! [`evaluate`] adds them up for given stages, and the program decides the layers with the same
+//! coefficients.
 
+pub mod attention;
+pub mod block;
 mod coefficients;
 pub mod communication;
+pub mod components;
 pub mod compute;
 pub mod discrepancy;
+pub mod embedding;
+pub mod feed_forward;
 pub mod flops;
+pub mod head;
+mod layer;
 pub mod memory;
 pub mod pipeline;
 pub mod prediction;
+pub mod rank;
 mod step_time;
 
-pub use coefficients::{Costs, LayerTime, StageExtra, Vocabulary};
+pub use coefficients::{Costs, StageExtra, Vocabulary};
+pub use layer::{LayerCosts, LayerMemory};
 pub use step_time::{duration, evaluate, stage_peak};

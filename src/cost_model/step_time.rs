@@ -1,10 +1,11 @@
-//! Time and memory of one layout: the coefficients of its cell, added up over its stages.
+//! Time and memory of one layout: the coefficients of its combination, added up over its stages.
 
 use crate::job::Job;
 use crate::layout::Stage;
 use crate::quantity::{Bytes, Seconds};
 
-use super::prediction::{MemoryUse, Prediction, StageMemory, StepTime};
+use super::components::{MemoryComponent, StageMemory, StepTime, TimeComponent};
+use super::prediction::{MemoryUse, Prediction};
 use super::{Costs, flops, memory};
 
 /// Predicts time and memory of the layout with these stages.
@@ -62,42 +63,39 @@ fn memory_use(job: &Job, costs: &Costs, stages: &[Stage]) -> MemoryUse {
 
 /// `n P + f ((n - k) A + k C) + [k > 0] W + m`, by component.
 fn stage_memory(costs: &Costs, index: u32, stage: &Stage) -> StageMemory {
-    let extra = costs.extra(index);
-    let parameters = f64::from(stage.layers) * costs.layer_parameters + extra.parameters;
+    let (extra, layer) = (costs.extra(index), &costs.layer().memory);
+    let parameters = f64::from(stage.layers) * costs.layer().parameters + extra.parameters;
     let plain = f64::from(stage.layers - stage.checkpointed_layers());
-    let mut kept = costs.layer_memory.activations * plain;
+    let mut kept = layer.activations * plain;
     let mut workspace = Bytes::ZERO;
     for (mode, &count) in stage.recomputed.iter().enumerate() {
-        kept += costs.layer_memory.kept[mode] * f64::from(count);
+        kept += layer.kept[mode] * f64::from(count);
         if count > 0 {
-            workspace = workspace.max(costs.layer_memory.workspace[mode]);
+            workspace = workspace.max(layer.workspace[mode]);
         }
     }
-    StageMemory {
-        weights: Bytes::new(parameters * costs.state.weights),
-        gradients: Bytes::new(parameters * costs.state.gradients),
-        optimizer_states: Bytes::new(parameters * costs.state.optimizer),
-        activations: kept * costs.in_flight(index),
-        recompute_workspace: workspace,
-        logits: extra.logits,
-        fixed: costs.fixed,
-    }
+    let state = |bytes: f64| Bytes::new(parameters * bytes);
+    StageMemory::from_fn(|component| match component {
+        MemoryComponent::Weights => state(costs.state.weights),
+        MemoryComponent::Gradients => state(costs.state.gradients),
+        MemoryComponent::OptimizerStates => state(costs.state.optimizer),
+        MemoryComponent::Activations => kept * costs.in_flight(index),
+        MemoryComponent::RecomputeWorkspace => workspace,
+        MemoryComponent::Logits => extra.logits,
+        MemoryComponent::Fixed => costs.fixed,
+    })
 }
 
 /// Time of a stage for one micro-batch.
 fn stage_time(costs: &Costs, index: u32, stage: &Stage) -> Seconds {
-    costs.layer.total() * f64::from(stage.layers)
+    costs.layer().time.total() * f64::from(stage.layers)
         + recompute_time(costs, stage)
         + costs.extra(index).time()
 }
 
 fn recompute_time(costs: &Costs, stage: &Stage) -> Seconds {
-    costs
-        .recompute
-        .iter()
-        .zip(stage.recomputed)
-        .map(|(&extra, count)| extra * f64::from(count))
-        .sum()
+    let modes = costs.layer().recompute.iter().zip(stage.recomputed);
+    modes.map(|(&extra, count)| extra * f64::from(count)).sum()
 }
 
 fn step_time(costs: &Costs, stages: &[Stage]) -> StepTime {
@@ -109,28 +107,24 @@ fn step_time(costs: &Costs, stages: &[Stage]) -> StepTime {
             (slowest, longest) = (index, duration);
         }
         sum += duration;
-        let held = f64::from(stage.layers) * costs.layer_parameters;
+        let held = f64::from(stage.layers) * costs.layer().parameters;
         parameters = parameters.max(held + costs.extra(index).parameters);
     }
     let stage = &stages[slowest as usize];
     let micro_batches = costs.micro_batches as f64;
-    let layers = micro_batches * f64::from(stage.layers);
     let extra = costs.extra(slowest);
-    StepTime {
-        gemm: costs.layer.gemm * layers,
-        attention: costs.layer.attention * layers,
-        elementwise: costs.layer.elementwise * layers,
-        rmsnorm: costs.layer.rmsnorm * layers,
-        tensor_parallel: costs.layer.tensor_parallel * layers,
-        context_parallel: costs.layer.context_parallel * layers,
-        weight_gathering: costs.layer.weight_gathering * layers,
-        launch: costs.layer.launch * layers,
-        recompute: recompute_time(costs, stage) * micro_batches,
-        head: extra.head * micro_batches,
-        pipeline_transfer: extra.transfer * micro_batches,
-        overhead: extra.overhead * micro_batches + costs.step_overhead,
-        bubble: (sum - longest) * costs.fill_share,
-        data_parallel: costs.data_parallel * parameters,
-        optimizer: costs.optimizer * parameters,
-    }
+    let layers = costs
+        .layer()
+        .time
+        .scaled(micro_batches * f64::from(stage.layers));
+    StepTime::from_fn(|component| match component {
+        TimeComponent::Recompute => recompute_time(costs, stage) * micro_batches,
+        TimeComponent::Head => extra.head * micro_batches,
+        TimeComponent::PipelineTransfer => extra.transfer * micro_batches,
+        TimeComponent::Overhead => extra.overhead * micro_batches + costs.step_overhead,
+        TimeComponent::Bubble => (sum - longest) * costs.fill_share,
+        TimeComponent::DataParallel => costs.data_parallel * parameters,
+        TimeComponent::Optimizer => costs.optimizer * parameters,
+        of_a_layer => layers[of_a_layer],
+    })
 }

@@ -1,6 +1,6 @@
 //! Two layouts side by side, term by term.
 
-use crate::cost_model::prediction::StageMemory;
+use crate::cost_model::components::StageMemory;
 
 use crate::instance::Instance;
 use crate::plan::{Evaluated, Violation};
@@ -54,6 +54,8 @@ pub struct Comparison {
 pub struct Term<T> {
     /// The component, as in JSON.
     pub name: &'static str,
+    /// The component, in tables.
+    pub label: &'static str,
     /// On the first side.
     pub left: T,
     /// On the second.
@@ -102,14 +104,11 @@ pub fn compare(left: Side, right: Side) -> Comparison {
         };
         same_work.then(|| gained * share)
     };
-    let pairs = one
-        .time
-        .components()
-        .into_iter()
-        .zip(other.time.components());
+    let pairs = one.time.components().zip(other.time.components());
     let mut time: Vec<Term<Seconds>> = pairs
-        .map(|((name, left), (_, right))| Term {
-            name,
+        .map(|((component, left), (_, right))| Term {
+            name: component.key(),
+            label: component.label(),
             left,
             right,
             mfu: points(right - left),
@@ -123,10 +122,11 @@ pub fn compare(left: Side, right: Side) -> Comparison {
         )
     });
     let (one, other) = (fullest(&left.evaluated), fullest(&right.evaluated));
-    let pairs = one.components().into_iter().zip(other.components());
+    let pairs = one.components().zip(other.components());
     let mut memory: Vec<Term<Bytes>> = pairs
-        .map(|((name, left), (_, right))| Term {
-            name,
+        .map(|((component, left), (_, right))| Term {
+            name: component.key(),
+            label: component.label(),
             left,
             right,
             mfu: None,

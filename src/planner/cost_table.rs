@@ -172,7 +172,8 @@ fn quantum(costs: &[Costs], layers: u32) -> Quantum {
         .iter()
         .zip(&ideal)
         .filter(|(_, time)| time.value() <= NEAR * fastest);
-    let chunk = |costs: &Costs| costs.layer.total() / f64::from(costs.combination.virtual_stages);
+    let chunk =
+        |costs: &Costs| costs.layer().time.total() / f64::from(costs.combination.virtual_stages);
     let layer = least(&mut near.map(|(costs, _)| chunk(costs).value()));
     let sane = |time: f64| Seconds::new(time.clamp(1e-9, 1e12));
     Quantum::for_times(sane(fastest), sane(layer))
@@ -180,7 +181,7 @@ fn quantum(costs: &[Costs], layers: u32) -> Quantum {
 
 /// Step time of a cell whose work splits evenly over its stages, without recomputation.
 fn ideal_step_time(costs: &Costs, layers: u32) -> Seconds {
-    costs.layer.total()
+    costs.layer().time.total()
         * (costs.micro_batches as f64 * f64::from(layers)
             / f64::from(costs.combination.pipeline_parallel))
 }

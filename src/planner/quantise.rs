@@ -189,7 +189,7 @@ impl CellUnits {
         let v = f64::from(costs.combination.virtual_stages);
         let time = |duration: Seconds| quantum.round(duration / v);
         let share = |amount: Bytes| up(amount / v);
-        let state = costs.state.weights + costs.state.gradients + costs.state.optimizer;
+        let (state, layer) = (costs.state.total(), costs.layer());
         let reduction = costs.data_parallel + costs.optimizer;
         let sum_weight = (costs.fill_share * v * FILL_STEPS).round() as i64;
         let chunks = costs.micro_batches as i64 * i64::from(costs.combination.virtual_stages);
@@ -208,14 +208,14 @@ impl CellUnits {
             sum_weight,
             delta_weight: STEPS,
             constant: STEPS * quantum.round(costs.step_overhead),
-            layer_time: time(costs.layer.total()),
+            layer_time: time(layer.time.total()),
             // Recomputing is never free: rounding to nothing would make it a tie.
-            recompute_time: costs.recompute.map(|extra| time(extra).max(1)),
-            layer_delta: quantum.round(reduction * costs.layer_parameters),
-            layer_memory: up(Bytes::new(costs.layer_parameters * state)),
-            activations: share(costs.layer_memory.activations),
-            kept: costs.layer_memory.kept.map(share),
-            workspace: costs.layer_memory.workspace.map(up),
+            recompute_time: layer.recompute.map(|extra| time(extra).max(1)),
+            layer_delta: quantum.round(reduction * layer.parameters),
+            layer_memory: up(Bytes::new(layer.parameters * state)),
+            activations: share(layer.memory.activations),
+            kept: layer.memory.kept.map(share),
+            workspace: layer.memory.workspace.map(up),
             stages: lists.stages(costs, stage),
         }
     }

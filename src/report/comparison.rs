@@ -4,12 +4,12 @@ use tabled::builder::Builder;
 use tabled::settings::Alignment;
 use tabled::settings::object::Columns;
 
-use super::components::label;
 use super::layout_text::{checkpointing, line, run_lengths};
 use super::number::{duration, gib, grouped, mfu_distance, percent, risk};
 use super::style::{Meaning, Style, WIDTH, bare, render, wrap, wrap_within};
 use super::table::with_heading;
 use crate::axis::{Axis, FlaggedCombination};
+use crate::cost_model::components::TimeComponent;
 use crate::explain::comparison::{Comparison, Side, Term, fullest};
 use crate::layout::{Checkpointing, Layout};
 use crate::plan::Violation;
@@ -95,7 +95,7 @@ pub(crate) fn sentence(choice: &str, comparison: &Comparison) -> String {
         .filter(|term| difference(term).value().abs() > SMALL_TERM * change.value().abs())
         .filter(|term| difference(term).value().abs() >= 5e-4)
         .take(MOST_TERMS)
-        .map(|term| format!("{} {}", signed_duration(difference(term)), label(term.name)))
+        .map(|term| format!("{} {}", signed_duration(difference(term)), term.label))
         .collect();
     let points = (other.mfu.value() - one.mfu.value()) * 100.0;
     let verb = if points < 0.0 { "loses" } else { "gains" };
@@ -246,7 +246,7 @@ fn time(comparison: &Comparison, names: Names) -> Option<String> {
     let differing = comparison.time.iter().filter(|term| differs(term, factor));
     let mut is_empty = true;
     for term in differing {
-        row(label(term.name), term.left, term.right, term.mfu);
+        row(term.label.to_owned(), term.left, term.right, term.mfu);
         is_empty = false;
     }
     if is_empty {
@@ -302,7 +302,7 @@ fn memory(comparison: &Comparison, names: Names) -> Option<String> {
     let shown = comparison.memory.iter();
     let mut is_empty = true;
     for term in shown.filter(|term| gib(term.left) != gib(term.right)) {
-        row(label(term.name), term.left, term.right);
+        row(term.label.to_owned(), term.left, term.right);
         is_empty = false;
     }
     if is_empty {
@@ -340,8 +340,8 @@ fn totals(comparison: &Comparison, names: Names) -> String {
         ),
         (
             "bubble",
-            percent(one.time.bubble / one.time.total()),
-            percent(other.time.bubble / other.time.total()),
+            percent(one.time[TimeComponent::Bubble] / one.time.total()),
+            percent(other.time[TimeComponent::Bubble] / other.time.total()),
         ),
         (
             "risk of running out of memory",
@@ -364,7 +364,7 @@ fn alike(comparison: &Comparison) -> Option<String> {
         .time
         .iter()
         .filter(|term| term.left > Seconds::ZERO && !differs(term, factor));
-    let names: Vec<String> = same_time.map(|term| label(term.name)).collect();
+    let names: Vec<&str> = same_time.map(|term| term.label).collect();
     if names.is_empty() {
         return None;
     }

@@ -6,7 +6,8 @@ use tabled::settings::object::Columns;
 
 use super::number::{gib, percent};
 use super::style::{bare, render};
-use crate::cost_model::prediction::{MemoryUse, StageMemory, StepTime};
+use crate::cost_model::components::{MemoryComponent, StageMemory, StepTime, TimeComponent};
+use crate::cost_model::prediction::MemoryUse;
 use crate::quantity::{Bytes, Seconds};
 
 /// Memory of the fullest stage, and of the first and the last where they differ, against what
@@ -38,13 +39,13 @@ pub(crate) fn memory(memory: &MemoryUse) -> String {
         }
         table.push_record(record);
     };
-    for (component, (name, _)) in StageMemory::default().components().iter().enumerate() {
-        let amount = |stage: &StageMemory| stage.components()[component].1;
+    for &component in MemoryComponent::ALL {
+        let amount = |stage: &StageMemory| stage[component];
         if shown
             .iter()
             .any(|&position| amount(&memory.stages[position]) > Bytes::ZERO)
         {
-            row(&label(name), &amount);
+            row(component.label(), &amount);
         }
     }
     row("peak", &StageMemory::peak);
@@ -66,9 +67,10 @@ pub(crate) fn time(time: &StepTime) -> String {
     };
     let amount = |duration: Seconds| format!("{:.2}", duration.value() * factor);
     table.push_record(["step time", unit, "share"]);
-    for (name, duration) in time.components() {
-        if duration > Seconds::ZERO || name == "bubble" {
-            table.push_record([label(name), amount(duration), percent(duration / total)]);
+    for (component, duration) in time.components() {
+        if duration > Seconds::ZERO || component == TimeComponent::Bubble {
+            let label = component.label().to_owned();
+            table.push_record([label, amount(duration), percent(duration / total)]);
         }
     }
     table.push_record(["total".to_owned(), amount(total), percent(1.0)]);
@@ -79,18 +81,13 @@ pub(crate) fn time(time: &StepTime) -> String {
 
 /// Memory of every stage by component; neighbours that are alike share a line.
 pub(crate) fn memory_by_stage(memory: &MemoryUse, layers: &[(u32, u32)]) -> String {
-    let components = StageMemory::default().components();
-    let used: Vec<usize> = (0..components.len())
-        .filter(|&component| {
-            memory
-                .stages
-                .iter()
-                .any(|stage| stage.components()[component].1 > Bytes::ZERO)
-        })
-        .collect();
+    let used = MemoryComponent::ALL.iter().filter(|&&component| {
+        let mut stages = memory.stages.iter();
+        stages.any(|stage| stage[component] > Bytes::ZERO)
+    });
     let mut table = Builder::default();
     let mut header = vec!["stage", "layers", "recomp."];
-    header.extend(used.iter().map(|&component| short(components[component].0)));
+    header.extend(used.clone().map(|component| component.short_label()));
     header.push("peak");
     table.push_record(header);
     let mut first = 0;
@@ -113,10 +110,7 @@ pub(crate) fn memory_by_stage(memory: &MemoryUse, layers: &[(u32, u32)]) -> Stri
             count.to_string(),
             checkpointed.to_string(),
         ];
-        record.extend(
-            used.iter()
-                .map(|&component| gib(stage.components()[component].1)),
-        );
+        record.extend(used.clone().map(|&component| gib(stage[component])));
         record.push(gib(stage.peak()));
         table.push_record(record);
         first = position + 1;
@@ -155,29 +149,4 @@ fn stages_to_show(memory: &MemoryUse, fullest: usize) -> Vec<usize> {
         }
     }
     shown
-}
-
-/// A component's name for people.
-pub(crate) fn label(name: &str) -> String {
-    match name {
-        "gemm" => "matrix products".to_owned(),
-        "rmsnorm" => "RMSNorm".to_owned(),
-        "tensor_parallel" | "context_parallel" | "data_parallel" => {
-            format!("{} traffic", name.replace('_', "-"))
-        }
-        "head" => "output layer and loss".to_owned(),
-        "fixed" => "context and buffers".to_owned(),
-        _ => name.replace('_', " "),
-    }
-}
-
-/// A memory component's name in a narrow column.
-fn short(name: &'static str) -> &'static str {
-    match name {
-        "gradients" => "grads",
-        "optimizer_states" => "optim.",
-        "activations" => "activ.",
-        "recompute_workspace" => "worksp.",
-        _ => name,
-    }
 }

@@ -2,8 +2,9 @@
 
 use crate::catalog;
 use crate::cluster::{Calibration, CalibrationKind, Cluster, MemoryError};
+use crate::cost_model::components::{MemoryComponent, StageMemory, StepTime, TimeComponent};
 use crate::cost_model::flops::FlopConvention;
-use crate::cost_model::prediction::{MemoryUse, Prediction, StageMemory, StepTime};
+use crate::cost_model::prediction::{MemoryUse, Prediction};
 use crate::framework::Framework;
 use crate::instance::Instance;
 use crate::job::Job;
@@ -152,7 +153,7 @@ pub(crate) fn llama_13b_plan() -> Plan {
 pub(crate) fn llama_405b_plan() -> Plan {
     let mut stages = vec![stage(8.1, 16.2, 0.8, 31.0, 0.0); 16];
     stages[0] = stage(9.0, 18.0, 0.9, 38.0, 0.0);
-    stages[0].recompute_workspace = Bytes::from_gib(2.2);
+    stages[0][MemoryComponent::RecomputeWorkspace] = Bytes::from_gib(2.2);
     stages[15] = stage(9.0, 18.0, 0.9, 4.0, 7.9);
     let choice = Evaluated {
         layout: llama_405b_layout(),
@@ -193,15 +194,16 @@ pub(crate) fn stage(
     activations: f64,
     logits: f64,
 ) -> StageMemory {
-    StageMemory {
-        weights: Bytes::from_gib(weights),
-        gradients: Bytes::from_gib(gradients),
-        optimizer_states: Bytes::from_gib(optimizer_states),
-        activations: Bytes::from_gib(activations),
-        recompute_workspace: Bytes::ZERO,
-        logits: Bytes::from_gib(logits),
-        fixed: Bytes::ZERO,
-    }
+    StageMemory::of([
+        (MemoryComponent::Weights, Bytes::from_gib(weights)),
+        (MemoryComponent::Gradients, Bytes::from_gib(gradients)),
+        (
+            MemoryComponent::OptimizerStates,
+            Bytes::from_gib(optimizer_states),
+        ),
+        (MemoryComponent::Activations, Bytes::from_gib(activations)),
+        (MemoryComponent::Logits, Bytes::from_gib(logits)),
+    ])
 }
 
 /// A prediction whose components are shares of the step time.
@@ -216,17 +218,16 @@ pub(crate) fn prediction(mfu: f64, step_time: f64, stages: &[StageMemory]) -> Pr
             capacity: Bytes::new(85e9),
             stages: stages.to_vec(),
         },
-        time: StepTime {
-            gemm: part(0.62),
-            attention: part(0.11),
-            elementwise: part(0.1),
-            launch: part(0.05),
-            head: part(0.06),
-            bubble: part(0.02),
-            data_parallel: part(0.03),
-            optimizer: part(0.01),
-            ..StepTime::default()
-        },
+        time: StepTime::of([
+            (TimeComponent::Gemm, part(0.62)),
+            (TimeComponent::Attention, part(0.11)),
+            (TimeComponent::Elementwise, part(0.1)),
+            (TimeComponent::Launch, part(0.05)),
+            (TimeComponent::Head, part(0.06)),
+            (TimeComponent::Bubble, part(0.02)),
+            (TimeComponent::DataParallel, part(0.03)),
+            (TimeComponent::Optimizer, part(0.01)),
+        ]),
     }
 }
 

@@ -10,6 +10,7 @@ use super::style::{Meaning, Style, WIDTH, bare, columns, printable, render, wrap
 use super::trust;
 use super::{components, infeasible};
 use crate::cluster::Cluster;
+use crate::cost_model::components::TimeComponent;
 use crate::cost_model::prediction::Prediction;
 use crate::instance::Instance;
 use crate::layout::Layout;
@@ -118,7 +119,7 @@ pub(crate) fn facts(prediction: &Prediction) -> String {
     format!(
         "{} tokens/s/GPU, {} bubble, {} risk of running out of memory",
         grouped(prediction.tokens_per_second_per_gpu.round() as u64),
-        percent(prediction.time.bubble / prediction.time.total()),
+        percent(prediction.time[TimeComponent::Bubble] / prediction.time.total()),
         risk(prediction.oom_probability),
     )
 }

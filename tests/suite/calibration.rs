@@ -285,7 +285,7 @@ fn learned_residuals_fade_away_from_the_runs() {
     let factor = learned.logarithm(&near).exp();
     job.cluster.discrepancy = Some(learned);
     let after = Costs::exact(&job, &cell);
-    let ratio = after.layer.total() / before.layer.total();
+    let ratio = after.layer().time.total() / before.layer().time.total();
     assert!((ratio / factor - 1.0).abs() < 1e-9);
 }
 

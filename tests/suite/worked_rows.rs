@@ -8,6 +8,7 @@
 use std::collections::HashMap;
 
 use parlayout::catalog;
+use parlayout::cost_model::components::TimeComponent;
 use parlayout::cost_model::flops::FlopConvention;
 use parlayout::cost_model::{self, Costs};
 use parlayout::framework::Framework;
@@ -135,20 +136,40 @@ fn check(worked: &Worked) {
     let extra = costs.extra(pipeline_parallel - 1);
     close("head", extra.head.value(), head);
     close("p2p", extra.transfer.value(), p2p);
-    let mut whole = costs.layer.total();
+    let mut whole = costs.layer().time.total();
     if worked.recomputed {
-        whole += costs.recompute[Recompute::Full as usize];
+        whole += costs.layer().recompute[Recompute::Full as usize];
     } else {
-        close("gemm", costs.layer.gemm.value(), gemm);
-        close("attention", costs.layer.attention.value(), attention);
-        close("elementwise", costs.layer.elementwise.value(), elementwise);
-        close("rmsnorm", costs.layer.rmsnorm.value(), rmsnorm);
+        close(
+            "gemm",
+            costs.layer().time[TimeComponent::Gemm].value(),
+            gemm,
+        );
+        close(
+            "attention",
+            costs.layer().time[TimeComponent::Attention].value(),
+            attention,
+        );
+        close(
+            "elementwise",
+            costs.layer().time[TimeComponent::Elementwise].value(),
+            elementwise,
+        );
+        close(
+            "rmsnorm",
+            costs.layer().time[TimeComponent::RmsNorm].value(),
+            rmsnorm,
+        );
         close(
             "collectives",
-            costs.layer.tensor_parallel.value(),
+            costs.layer().time[TimeComponent::TensorParallel].value(),
             collectives,
         );
-        close("launch", costs.layer.launch.value(), launch);
+        close(
+            "launch",
+            costs.layer().time[TimeComponent::Launch].value(),
+            launch,
+        );
     }
     close("layer", whole.value(), layer);
     close(
@@ -348,19 +369,23 @@ fn rows_of_every_source_are_as_the_reference_predicts() {
         let cell = &modelled.layout.combination;
         let costs = Costs::exact(&modelled.job, cell).with_vocabulary(modelled.vocabulary);
         let recomputed = modelled.layout.stages[0].checkpointed_layers() > 0;
-        let mut layer = costs.layer.total();
+        let mut layer = costs.layer().time.total();
         if recomputed {
-            layer += costs.recompute[Recompute::Full as usize];
+            layer += costs.layer().recompute[Recompute::Full as usize];
         } else {
             let gemm = column("gemm").expect("a number");
-            close(&format!("{name}: gemm"), costs.layer.gemm.value(), gemm);
+            close(
+                &format!("{name}: gemm"),
+                costs.layer().time[TimeComponent::Gemm].value(),
+                gemm,
+            );
         }
         let time = &modelled.prediction.time;
         let ours = [
             ("layer", layer.value()),
             ("p2p", costs.extra(0).transfer.value()),
-            ("data_parallel", time.data_parallel.value()),
-            ("optimizer", time.optimizer.value()),
+            ("data_parallel", time[TimeComponent::DataParallel].value()),
+            ("optimizer", time[TimeComponent::Optimizer].value()),
             ("step_time", modelled.prediction.step_time.value()),
             ("peak", modelled.prediction.memory.peak().value()),
         ];

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
+use crate::cost_model::components::StageMemory;
 use crate::cost_model::flops;
-use crate::cost_model::prediction::StageMemory;
 use crate::framework::LoggedPeak;
 use crate::job::Job;
 use crate::laboratory::runs::{Modelled, Run, RunsFile, Skip, Status};

@@ -7,10 +7,13 @@
 //! anything is rounded up.
 
 use crate::axis::{Axis, AxisSet, FlaggedCombination};
-use crate::cost_model::memory;
+use crate::cost_model::memory::{self, StateBytes};
+use crate::cost_model::rank::Rank;
+use crate::cost_model::{LayerMemory, head};
 use crate::instance::Instance;
 use crate::job::Job;
 use crate::layout::{Combination, SequenceParallel, Sharding};
+use crate::transformer::LayerKind;
 
 use super::broken;
 use super::universe::Universe;
@@ -56,11 +59,11 @@ fn has_room(job: &Job, cell: &Combination, open: AxisSet, capacity: f64) -> bool
     let network = &job.transformer;
     let (tp, stages) = (f64::from(cell.tensor_parallel), cell.pipeline_parallel);
     let layers = f64::from(network.layers);
-    let state = memory::state_bytes(job, cell);
-    let state = state.weights + state.gradients + state.optimizer;
+    let rank = Rank::new(job, cell);
+    let state = StateBytes::new(&rank).total();
     let each = network.layer_weights() as f64 / tp * state;
     let vocabulary =
-        2.0 * network.embedding_weights() as f64 / tp * state + memory::logits(job, cell).value();
+        2.0 * network.embedding_weights() as f64 / tp * state + head::saved(&rank).value();
     let fixed = fixed(job, cell, open);
     let kept = least_kept(job, cell);
     let mean = (layers * (each + kept) + vocabulary) / f64::from(stages) + fixed;
@@ -86,20 +89,20 @@ fn fixed(job: &Job, cell: &Combination, open: AxisSet) -> f64 {
         open.contains(Axis::ContextParallel) && cell.context_parallel > 1,
     ];
     let saved = may_be_one.into_iter().filter(|&it| it).count() as f64;
-    let fixed = memory::fixed(job, cell) - job.framework.memory.communicator * saved;
+    let rank = Rank::new(job, cell);
+    let layer = job.transformer.layer_weights() as f64 / rank.tensor_parallel;
+    let fixed = memory::fixed(&rank, layer) - job.framework.memory.communicator * saved;
     fixed.value()
 }
 
 /// The least that a layer keeps of a micro-batch, by any way to recompute it.
 fn least_kept(job: &Job, cell: &Combination) -> f64 {
     let kept = |sequence_parallel: SequenceParallel| {
-        let layer = memory::layer(
-            job,
-            &Combination {
-                sequence_parallel,
-                ..*cell
-            },
-        );
+        let cell = Combination {
+            sequence_parallel,
+            ..*cell
+        };
+        let layer = LayerMemory::new(&Rank::new(job, &cell), LayerKind::DENSE);
         let modes = layer.kept.iter().map(|kept| kept.value());
         modes.fold(layer.activations.value(), f64::min)
     };

@@ -6,6 +6,7 @@
 
 mod calibration;
 mod comparison;
+mod components;
 mod explanation;
 mod job;
 mod layout;

@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use super::{EVALUATION, SOLUTION};
 use crate::axis::{Axis, FlaggedCombination};
-use crate::cost_model::prediction::{MemoryUse, Prediction, StageMemory, StepTime};
+use crate::cost_model::components::{MemoryComponent, StageMemory, StepTime, TimeComponent};
+use crate::cost_model::prediction::{MemoryUse, Prediction};
 use crate::explain::comparison::{Setting, Side};
 use crate::layout::{Layout, Stage};
 use crate::plan::Evaluated;
@@ -120,35 +121,19 @@ fn prediction(value: &Value) -> Result<Prediction, String> {
 }
 
 fn stage_memory(value: &Value) -> Result<StageMemory, String> {
-    let gib = |key: &str| number_at(value, &format!("{key}_gib")).map(Bytes::from_gib);
-    Ok(StageMemory {
-        weights: gib("weights")?,
-        gradients: gib("gradients")?,
-        optimizer_states: gib("optimizer_states")?,
-        activations: gib("activations")?,
-        recompute_workspace: gib("recompute_workspace")?,
-        logits: gib("logits")?,
-        fixed: gib("fixed")?,
-    })
+    let mut memory = StageMemory::ZERO;
+    for &component in MemoryComponent::ALL {
+        let amount = number_at(value, &format!("{}_gib", component.key()))?;
+        memory[component] = Bytes::from_gib(amount);
+    }
+    Ok(memory)
 }
 
 fn step_time(value: &Value) -> Result<StepTime, String> {
-    let seconds = |key: &str| number_at(value, &format!("{key}_s")).map(Seconds::new);
-    Ok(StepTime {
-        gemm: seconds("gemm")?,
-        attention: seconds("attention")?,
-        elementwise: seconds("elementwise")?,
-        rmsnorm: seconds("rmsnorm")?,
-        tensor_parallel: seconds("tensor_parallel")?,
-        context_parallel: seconds("context_parallel")?,
-        weight_gathering: seconds("weight_gathering")?,
-        launch: seconds("launch")?,
-        recompute: seconds("recompute")?,
-        head: seconds("head")?,
-        pipeline_transfer: seconds("pipeline_transfer")?,
-        overhead: seconds("overhead")?,
-        bubble: seconds("bubble")?,
-        data_parallel: seconds("data_parallel")?,
-        optimizer: seconds("optimizer")?,
-    })
+    let mut time = StepTime::ZERO;
+    for &component in TimeComponent::ALL {
+        let amount = number_at(value, &format!("{}_s", component.key()))?;
+        time[component] = Seconds::new(amount);
+    }
+    Ok(time)
 }

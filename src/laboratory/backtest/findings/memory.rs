@@ -141,15 +141,16 @@ pub(super) fn feed_forward_recompute(sweeps: &[Sweep]) -> Option<Finding> {
     let plain = |case: &Case| flash2(case) && !fused_rmsnorm(case) && !checkpointed(case);
     let case = sweep.best_measured(plain)?.case;
     let costs = Costs::new(&case.modelled.job, cell(case));
-    let time = |mode: Recompute| costs.layer.total() + costs.recompute[mode as usize];
-    let kept = |mode: Recompute| costs.layer_memory.kept[mode as usize];
+    let time =
+        |mode: Recompute| costs.layer().time.total() + costs.layer().recompute[mode as usize];
+    let kept = |mode: Recompute| costs.layer().memory.kept[mode as usize];
     let times = [
-        costs.layer.total(),
+        costs.layer().time.total(),
         time(Recompute::FeedForward),
         time(Recompute::Full),
     ];
     let memory = [
-        costs.layer_memory.activations,
+        costs.layer().memory.activations,
         kept(Recompute::FeedForward),
         kept(Recompute::Full),
     ];

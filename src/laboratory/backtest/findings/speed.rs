@@ -1,5 +1,6 @@
 //! Findings on which layout is fastest.
 
+use crate::cost_model::components::TimeComponent;
 use crate::laboratory::backtest::case::Case;
 use crate::laboratory::backtest::statistics::mean;
 use crate::layout::Combination;
@@ -222,7 +223,7 @@ pub(super) fn bubble_grows(sweeps: &[Sweep]) -> Finding {
             .filter(|case| cell(case).micro_batch == micro_batch)
             .map(|case| {
                 let prediction = &case.modelled.prediction;
-                prediction.time.bubble / prediction.step_time
+                prediction.time[TimeComponent::Bubble] / prediction.step_time
             })
             .collect();
         mean(&shares)

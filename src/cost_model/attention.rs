@@ -1,0 +1,88 @@
+//! Attention and its projections.
+//!
+//! Arithmetic counts by Korthikanti et al. (arXiv 2205.05198), appendix A; traffic and efficiencies
+//! fitted to the step times of Hagemann et al. (arXiv 2311.05610).
+
+use super::block::{Parameters, Saved, Work, saved_around, surroundings};
+use super::rank::Rank;
+use crate::layout::{AttentionKernel, Recompute};
+use crate::quantity::{Bytes, Flops};
+use crate::transformer::Transformer;
+
+/// Query, key, value and output projections, `2 h (a + k) d`: `4 h^2` without grouped queries.
+#[must_use]
+pub fn parameters(transformer: &Transformer) -> Parameters {
+    Parameters::split(transformer.attention_weights())
+}
+
+/// Projections of `2 t W / tp` FLOP a forward pass, attention itself ([`core`]), elementwise
+/// operators of `36 w t h / tp` bytes besides the block's surroundings, and keys and values of
+/// `2 w t k d / tp` bytes a hop.
+#[must_use]
+pub fn work(rank: &Rank<'_>) -> Work {
+    let network = &rank.job.transformer;
+    let weights = parameters(network).on_rank(rank.tensor_parallel);
+    let inside = 36.0 * rank.hidden_elements() / rank.tensor_parallel;
+    let key_values = 2.0 * rank.tokens * network.key_value_width() as f64;
+    let beside = Work {
+        products: Flops::new(2.0 * rank.tokens * weights),
+        elementwise: rank.width * inside,
+        key_values: rank.width * (key_values / rank.tensor_parallel),
+        ..Work::default()
+    };
+    surroundings(rank) + core(rank) + beside
+}
+
+/// Attention itself. Flash: `4 t s a d / tp / 2` causal FLOP a forward pass. Otherwise the full
+/// square, and a softmax traffic of `by_softmax t s a / tp` bytes. Recomputing the core saves
+/// nothing under flash attention, which recomputes itself already.
+#[must_use]
+pub fn core(rank: &Rank<'_>) -> Work {
+    let network = &rank.job.transformer;
+    let pairs = pairs(rank);
+    let square = 4.0 * pairs * network.attention_width() as f64;
+    let speed = &rank.job.framework.speed;
+    let softmax_bytes = match rank.combination.attention_kernel {
+        AttentionKernel::Flash1 | AttentionKernel::Flash2 => {
+            return Work {
+                attention: Flops::new(square / 2.0),
+                ..Work::default()
+            };
+        }
+        AttentionKernel::MegatronFused => speed.softmax_bytes_fused,
+        AttentionKernel::Torch => speed.softmax_bytes_torch,
+    };
+    Work {
+        attention: Flops::new(square),
+        softmax: Bytes::new(softmax_bytes * pairs * network.heads as f64),
+        ..Work::default()
+    }
+}
+
+/// Query, key, value and output, `m t (by_attention a d + 2 w k d) / tp` bytes, and without flash
+/// attention the attention matrix, `6 t s a / tp` bytes with Megatron's fused softmax, 8 with plain
+/// operators.
+#[must_use]
+pub fn saved(rank: &Rank<'_>) -> Saved {
+    let (network, habits) = (&rank.job.transformer, &rank.job.framework.memory);
+    let element = habits.attention_bytes * network.attention_width() as f64
+        + (rank.width * (2.0 * network.key_value_width() as f64)).value();
+    let projections = habits.activation_factor * rank.tokens * element / rank.tensor_parallel;
+    let matrix_bytes = match rank.combination.attention_kernel {
+        AttentionKernel::Flash1 | AttentionKernel::Flash2 => 0.0,
+        AttentionKernel::MegatronFused => 6.0,
+        AttentionKernel::Torch => 8.0,
+    };
+    let core = Bytes::new(matrix_bytes * pairs(rank) * network.heads as f64);
+    let mut dropped = [Bytes::ZERO; Recompute::COUNT];
+    dropped[Recompute::AttentionCore as usize] = core;
+    Saved {
+        kept: saved_around(rank) + Bytes::new(projections) + core,
+        dropped,
+    }
+}
+
+/// Pairs of a query and a key on one rank, for each head of the whole network, `t s / tp`.
+fn pairs(rank: &Rank<'_>) -> f64 {
+    rank.tokens * rank.job.workload.sequence_length as f64 / rank.tensor_parallel
+}

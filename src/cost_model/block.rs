@@ -1,0 +1,187 @@
+//! What a block of a layer demands of one GPU. Each block counts it in a file of its own; how long
+//! it takes, and what it adds up to, is the mechanisms' matter.
+
+use std::ops::Add;
+
+use super::rank::Rank;
+use super::{attention, feed_forward};
+use crate::layout::Recompute;
+use crate::quantity::{Bytes, Flops};
+use crate::transformer::{Block, LayerKind, Transformer};
+
+/// Parameters by shard class: how tensor parallelism divides them. Matrices are counted; biases
+/// and the weights of norms, less than a thousandth of all, are not.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Parameters {
+    /// Split among the tensor-parallel ranks.
+    pub split: f64,
+    /// Whole on every tensor-parallel rank.
+    pub replicated: f64,
+}
+
+impl Parameters {
+    /// Parameters that tensor parallelism splits.
+    #[must_use]
+    pub const fn split(count: u64) -> Self {
+        Self {
+            split: count as f64,
+            replicated: 0.0,
+        }
+    }
+
+    /// Parameters on one of `tensor_parallel` ranks.
+    #[must_use]
+    pub const fn on_rank(self, tensor_parallel: f64) -> f64 {
+        self.split / tensor_parallel + self.replicated
+    }
+}
+
+/// Work of a block for one layer and micro-batch on one GPU. FLOP and collectives are of one
+/// forward pass; traffic and launches are of a forward and a backward pass together.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Work {
+    /// Matrix products.
+    pub products: Flops,
+    /// Attention itself.
+    pub attention: Flops,
+    /// Traffic of attention's softmax, where it is not part of the kernel.
+    pub softmax: Bytes,
+    /// Elementwise operators, before the framework's multiplier.
+    pub elementwise: Bytes,
+    /// Norms that no kernel fuses.
+    pub norms: Bytes,
+    /// Keys and values that one hop of context parallelism passes on, in one forward pass.
+    pub key_values: Bytes,
+    /// Tensor-parallel all-reduces (or pairs of reduce-scatter and all-gather) in one forward pass.
+    pub collectives: f64,
+    /// Share of a layer's kernel launches.
+    pub launches: f64,
+}
+
+/// Activations that a block keeps for the backward pass, for one layer and micro-batch.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Saved {
+    /// All of them.
+    pub kept: Bytes,
+    /// Those that each mode of `Recompute::ALL` does not keep, apart from `Recompute::Full`, which
+    /// keeps only the layer's input.
+    pub dropped: [Bytes; Recompute::COUNT],
+}
+
+impl Block {
+    /// Its parameters.
+    #[must_use]
+    pub fn parameters(self, transformer: &Transformer) -> Parameters {
+        match self {
+            Self::Attention => attention::parameters(transformer),
+            Self::FeedForward => feed_forward::parameters(transformer),
+        }
+    }
+
+    /// Its work.
+    #[must_use]
+    pub fn work(self, rank: &Rank<'_>) -> Work {
+        match self {
+            Self::Attention => attention::work(rank),
+            Self::FeedForward => feed_forward::work(rank),
+        }
+    }
+
+    /// The work that a partial mode of recomputation repeats.
+    #[must_use]
+    pub fn repeated(self, rank: &Rank<'_>, mode: Recompute) -> Work {
+        match (self, mode) {
+            (Self::Attention, Recompute::AttentionCore) => attention::core(rank),
+            (Self::FeedForward, Recompute::FeedForward) => feed_forward::repeated(rank),
+            _ => Work::default(),
+        }
+    }
+
+    /// The activations that it keeps.
+    #[must_use]
+    pub fn saved(self, rank: &Rank<'_>) -> Saved {
+        match self {
+            Self::Attention => attention::saved(rank),
+            Self::FeedForward => feed_forward::saved(rank),
+        }
+    }
+}
+
+impl LayerKind {
+    /// The sum of what `count` says of each block.
+    #[must_use]
+    pub fn sum<T: Default + Add<Output = T>>(self, count: impl Fn(Block) -> T) -> T {
+        self.blocks
+            .iter()
+            .fold(T::default(), |sum, &block| sum + count(block))
+    }
+}
+
+impl Add for Parameters {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self {
+            split: self.split + other.split,
+            replicated: self.replicated + other.replicated,
+        }
+    }
+}
+
+impl Add for Work {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self {
+            products: self.products + other.products,
+            attention: self.attention + other.attention,
+            softmax: self.softmax + other.softmax,
+            elementwise: self.elementwise + other.elementwise,
+            norms: self.norms + other.norms,
+            key_values: self.key_values + other.key_values,
+            collectives: self.collectives + other.collectives,
+            launches: self.launches + other.launches,
+        }
+    }
+}
+
+impl Add for Saved {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self {
+            kept: self.kept + other.kept,
+            dropped: std::array::from_fn(|mode| self.dropped[mode] + other.dropped[mode]),
+        }
+    }
+}
+
+/// Traffic of what surrounds every block, its norm and its residual connection, forward and backward:
+/// `12 w t h / u` bytes of elementwise operators and `by_rms t h / u` of a norm that no kernel fuses.
+#[must_use]
+pub(super) fn surroundings(rank: &Rank<'_>) -> Work {
+    use crate::layout::RmsNormKernel::{Fused, Unfused};
+    let elements = rank.hidden_elements() / rank.sequence_split;
+    Work {
+        elementwise: rank.width * (12.0 * elements),
+        norms: match rank.combination.rmsnorm_kernel {
+            Fused => Bytes::ZERO,
+            Unfused => Bytes::new(rank.job.framework.speed.rmsnorm_bytes * elements),
+        },
+        collectives: 1.0,
+        launches: 0.5,
+        ..Work::default()
+    }
+}
+
+/// Activations that surround every block (inputs of norm and block, residual): half of the
+/// framework's `m t h [by_hidden / u + by_gathered (1 - 1/u) + by_norm / u without the kernel]`,
+/// which count both blocks of a dense layer.
+#[must_use]
+pub(super) fn saved_around(rank: &Rank<'_>) -> Bytes {
+    use crate::layout::RmsNormKernel::{Fused, Unfused};
+    let (habits, u) = (&rank.job.framework.memory, rank.sequence_split);
+    let unfused = match rank.combination.rmsnorm_kernel {
+        Fused => 0.0,
+        Unfused => habits.norm_bytes / u,
+    };
+    let bytes = habits.hidden_bytes / u + habits.gathered_bytes * (1.0 - 1.0 / u) + unfused;
+    Bytes::new(habits.activation_factor * rank.hidden_elements() * bytes / 2.0)
+}

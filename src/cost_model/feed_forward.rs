@@ -1,0 +1,70 @@
+//! The dense feed-forward network.
+//!
+//! Sources as of [`attention`](super::attention).
+
+use super::block::{Parameters, Saved, Work, saved_around, surroundings};
+use super::rank::Rank;
+use crate::layout::Recompute;
+use crate::quantity::{Bytes, Flops};
+use crate::transformer::{FeedForward, Transformer};
+
+/// `3 h f` gated, `2 h f` plain.
+#[must_use]
+pub fn parameters(transformer: &Transformer) -> Parameters {
+    Parameters::split(transformer.feed_forward_weights())
+}
+
+/// Products of `2 t W / tp` FLOP a forward pass and elementwise operators of `12 w t f / tp` bytes
+/// (half of it in a plain network), besides the block's surroundings.
+#[must_use]
+pub fn work(rank: &Rank<'_>) -> Work {
+    let weights = parameters(&rank.job.transformer).on_rank(rank.tensor_parallel);
+    let inside = 12.0 * gating(rank) * inner_elements(rank);
+    surroundings(rank)
+        + Work {
+            products: Flops::new(2.0 * rank.tokens * weights),
+            elementwise: rank.width * inside,
+            ..Work::default()
+        }
+}
+
+/// What recomputing the block repeats: all products but the last, `2 t (matrices - 1) h f / tp` FLOP
+/// a forward pass, elementwise operators as of a gated network, and the block's launches.
+#[must_use]
+pub fn repeated(rank: &Rank<'_>) -> Work {
+    let network = &rank.job.transformer;
+    let products = (network.feed_forward.matrices() - 1) as f64;
+    Work {
+        products: Flops::new(2.0 * products * network.hidden as f64 * inner_elements(rank)),
+        elementwise: rank.width * (12.0 * inner_elements(rank)),
+        launches: 0.5,
+        ..Work::default()
+    }
+}
+
+/// Inner activations: `m by_feed_forward t f / tp` bytes, half of it in a plain network.
+#[must_use]
+pub fn saved(rank: &Rank<'_>) -> Saved {
+    let habits = &rank.job.framework.memory;
+    let bytes = habits.activation_factor * habits.feed_forward_bytes * gating(rank);
+    let inner = Bytes::new(bytes * inner_elements(rank));
+    let mut dropped = [Bytes::ZERO; Recompute::COUNT];
+    dropped[Recompute::FeedForward as usize] = inner;
+    Saved {
+        kept: saved_around(rank) + inner,
+        dropped,
+    }
+}
+
+/// Elements between the matrices on one rank, `t f / tp`.
+fn inner_elements(rank: &Rank<'_>) -> f64 {
+    rank.tokens * rank.job.transformer.feed_forward_width as f64 / rank.tensor_parallel
+}
+
+/// Tensors between the matrices, as a share of those of a gated network.
+fn gating(rank: &Rank<'_>) -> f64 {
+    match rank.job.transformer.feed_forward {
+        FeedForward::Gated => 1.0,
+        FeedForward::Plain => 0.5,
+    }
+}

@@ -1,0 +1,57 @@
+//! The output layer and the loss.
+
+use super::block::Parameters;
+use super::compute::{gemm_throughput, streaming};
+use super::rank::Rank;
+use crate::framework::Logits;
+use crate::quantity::{Bytes, Flops, Seconds};
+use crate::transformer::Transformer;
+
+/// `V h`, tied or not.
+#[must_use]
+pub fn parameters(transformer: &Transformer) -> Parameters {
+    Parameters::split(transformer.embedding_weights())
+}
+
+/// Time of a micro-batch: `6 t h V / tp` FLOP; `by_logit t V` bytes in device memory, over `tp` where
+/// logits stay sharded; `(tp-1)/tp w t V` bytes on the network where they are gathered.
+#[must_use]
+pub fn time(rank: &Rank<'_>) -> Seconds {
+    let (job, tp) = (rank.job, rank.tensor_parallel);
+    let work = 6.0 * logits(rank) * job.transformer.hidden as f64 / tp;
+    let traffic = job.framework.speed.logit_bytes * logits(rank) / logit_split(rank);
+    let gathered = match job.framework.memory.logits {
+        Logits::Sharded => Bytes::ZERO,
+        Logits::Gathered => rank.width * ((tp - 1.0) / tp * logits(rank)),
+    };
+    Flops::new(work) / gemm_throughput(job)
+        + Bytes::new(traffic) / streaming(job)
+        + gathered / job.cluster.intra_node_bandwidth
+}
+
+/// Logits, their softmax and gradients: `(by_logit + by_gathered [tp > 1]) t V` bytes in a
+/// framework that gathers them, `by_logit t V / tp` in one that keeps them sharded.
+#[must_use]
+pub fn saved(rank: &Rank<'_>) -> Bytes {
+    let habits = &rank.job.framework.memory;
+    let gathers = rank.combination.tensor_parallel > 1 && habits.logits == Logits::Gathered;
+    let gathered = if gathers {
+        habits.logit_bytes_gathered
+    } else {
+        0.0
+    };
+    Bytes::new((habits.logit_bytes + gathered) * logits(rank) / logit_split(rank))
+}
+
+/// Logits of a micro-batch, `t V`.
+fn logits(rank: &Rank<'_>) -> f64 {
+    rank.tokens * rank.job.transformer.vocabulary as f64
+}
+
+/// Tensor-parallel ranks among which the logits are split.
+fn logit_split(rank: &Rank<'_>) -> f64 {
+    match rank.job.framework.memory.logits {
+        Logits::Gathered => 1.0,
+        Logits::Sharded => rank.tensor_parallel,
+    }
+}
