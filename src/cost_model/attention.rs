@@ -86,3 +86,62 @@ pub fn saved(rank: &Rank<'_>) -> Saved {
 fn pairs(rank: &Rank<'_>) -> f64 {
     rank.tokens * rank.job.workload.sequence_length as f64 / rank.tensor_parallel
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cost_model::example;
+    use crate::layout::{RmsNormKernel, SequenceParallel};
+
+    #[test]
+    fn projections_are_split_and_grouped() {
+        // 2 * 8 * (8 + 4), on two ranks.
+        let parameters = parameters(&example::job().transformer);
+        assert_eq!(parameters, Parameters::split(192));
+        assert!(example::close(parameters.on_rank(2.0), 96.0));
+    }
+
+    #[test]
+    fn flash_attention_works_on_half_the_square() {
+        let (job, combination) = (example::job(), example::combination());
+        let work = work(&Rank::new(&job, &combination));
+        // 2 t W / tp with t = 4; 4 t s a d / tp / 2; (12 t h + 36 t h / tp) elements of 2 bytes.
+        assert_eq!(work.products, Flops::new(768.0));
+        assert_eq!(work.attention, Flops::new(128.0));
+        assert_eq!(work.softmax, Bytes::ZERO);
+        assert_eq!(work.elementwise, Bytes::new(1920.0));
+        assert_eq!(work.norms, Bytes::new(3200.0));
+        // Keys and values: 2 tensors of t k d / tp elements of 2 bytes.
+        assert_eq!(work.key_values, Bytes::new(32.0));
+    }
+
+    #[test]
+    fn plain_attention_keeps_and_streams_its_matrix() {
+        let job = example::job();
+        let combination = crate::layout::Combination {
+            attention_kernel: AttentionKernel::Torch,
+            ..example::combination()
+        };
+        let rank = Rank::new(&job, &combination);
+        assert_eq!(core(&rank).attention, Flops::new(256.0));
+        assert_eq!(core(&rank).softmax, Bytes::new(160.0));
+        // 448 around the block, 160 of query, key, value and output, 8 bytes t s a / tp.
+        let saved = saved(&rank);
+        assert_eq!(saved.kept, Bytes::new(448.0 + 160.0 + 128.0));
+        let dropped = saved.dropped[Recompute::AttentionCore as usize];
+        assert_eq!(dropped, Bytes::new(128.0));
+    }
+
+    #[test]
+    fn sequence_parallelism_and_the_norm_kernel_save_memory_around_the_block() {
+        let job = example::job();
+        let combination = crate::layout::Combination {
+            sequence_parallel: SequenceParallel::On,
+            rmsnorm_kernel: RmsNormKernel::Fused,
+            ..example::combination()
+        };
+        // t h (12 / 2 + 4 / 2) / 2.
+        let saved = saved(&Rank::new(&job, &combination));
+        assert_eq!(saved.kept, Bytes::new(128.0 + 160.0));
+    }
+}

@@ -185,3 +185,17 @@ pub(super) fn saved_around(rank: &Rank<'_>) -> Bytes {
     let bytes = habits.hidden_bytes / u + habits.gathered_bytes * (1.0 - 1.0 / u) + unfused;
     Bytes::new(habits.activation_factor * rank.hidden_elements() * bytes / 2.0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replicated_parameters_are_not_divided() {
+        let parameters = Parameters {
+            split: 8.0,
+            replicated: 3.0,
+        };
+        assert!((parameters.on_rank(4.0) - 5.0).abs() < f64::EPSILON);
+    }
+}

@@ -132,3 +132,67 @@ pub fn sharded_traffic(rank: &Rank<'_>, parameters: f64) -> Seconds {
     };
     transfer + speed.sharded_latency * shards.log2()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cost_model::example;
+    use crate::layout::{Combination, Sharding};
+
+    #[test]
+    fn what_is_sharded_moves_in_every_micro_batch_instead() {
+        let job = example::job();
+        let check = |sharding: Sharding, per_step: f64, per_micro_batch: f64| {
+            let combination = Combination {
+                sharding,
+                ..example::combination()
+            };
+            let rank = Rank::new(&job, &combination);
+            let reduced = data_parallel(&rank).value();
+            assert!(example::close(reduced, per_step), "{sharding}: {reduced}");
+            let moved = sharded_traffic(&rank, 100.0).value();
+            assert!(
+                example::close(moved, per_micro_batch),
+                "{sharding}: {moved}"
+            );
+        };
+        // Four replicas, two on each node, which has half of a node's 1,000 bytes a second each:
+        // 4 * 3/4 bytes a parameter.
+        check(Sharding::None, 3.0 / 500.0, 0.0);
+        check(Sharding::OptimizerStates, 3.0 / 500.0, 0.0);
+        // The weights' half; 6/3 * 3/4 bytes over a port that two rings share.
+        check(Sharding::Gradients, 1.5 / 500.0, 150.0 * 2.0 / 1e3);
+        check(Sharding::Parameters, 0.0, 450.0 * 2.0 / 1e3);
+        // Two nodes reduce halves; 6 * 1/2 bytes within the node.
+        check(Sharding::Hybrid, 4.0 * 0.5 * 0.5 / 500.0, 300.0 / 1e3);
+    }
+
+    #[test]
+    fn stages_exchange_boundary_activations() {
+        let (job, combination) = (example::job(), example::combination());
+        // 2 t h bytes by each of the four GPUs of a node.
+        let transfer = pipeline_transfer(&Rank::new(&job, &combination));
+        assert!(example::close(transfer.value(), 64.0 * 4.0 / 1e3));
+    }
+
+    #[test]
+    fn attention_hides_the_ring_of_keys_and_values() {
+        let job = example::job();
+        let combination = Combination {
+            context_parallel: 2,
+            ..example::combination()
+        };
+        let rank = Rank::new(&job, &combination);
+        let work = Work {
+            key_values: Bytes::new(100.0),
+            ..Work::default()
+        };
+        // One hop forward, two backward.
+        let exchanged = context_parallel(&rank, &work, Seconds::new(0.1));
+        assert!(example::close(exchanged.value(), 0.2));
+        assert_eq!(
+            context_parallel(&rank, &work, Seconds::new(1.0)),
+            Seconds::ZERO
+        );
+    }
+}

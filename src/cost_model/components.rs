@@ -31,12 +31,6 @@ macro_rules! components {
                 }
             }
 
-            /// The component with this key.
-            #[must_use]
-            pub fn with_key(key: &str) -> Option<Self> {
-                Self::ALL.iter().copied().find(|component| component.key() == key)
-            }
-
             /// The name in tables.
             #[must_use]
             pub const fn label(self) -> &'static str {
@@ -210,15 +204,5 @@ mod tests {
         assert_eq!(time.scaled(2.0).total(), Seconds::new(5.0));
         let doubled = StepTime::from_fn(|component| time[component] * 2.0);
         assert_eq!(doubled, time.scaled(2.0));
-    }
-
-    #[test]
-    fn every_key_is_read_back() {
-        for &component in TimeComponent::ALL {
-            assert_eq!(TimeComponent::with_key(component.key()), Some(component));
-        }
-        for &component in MemoryComponent::ALL {
-            assert_eq!(MemoryComponent::with_key(component.key()), Some(component));
-        }
     }
 }

@@ -68,3 +68,37 @@ fn gating(rank: &Rank<'_>) -> f64 {
         FeedForward::Plain => 0.5,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cost_model::example;
+
+    #[test]
+    fn a_gated_network_has_three_matrices() {
+        let (job, combination) = (example::job(), example::combination());
+        let rank = Rank::new(&job, &combination);
+        assert_eq!(parameters(&job.transformer), Parameters::split(384));
+        // 2 t W / tp; (12 t h + 12 t f / tp) elements of 2 bytes.
+        assert_eq!(work(&rank).products, Flops::new(1536.0));
+        assert_eq!(work(&rank).elementwise, Bytes::new(1536.0));
+        // Two of the three products again, and the inner operators.
+        assert_eq!(repeated(&rank).products, Flops::new(1024.0));
+        assert_eq!(repeated(&rank).elementwise, Bytes::new(768.0));
+        // 448 around the block, 8 bytes t f / tp within.
+        assert_eq!(saved(&rank).kept, Bytes::new(448.0 + 256.0));
+        let dropped = saved(&rank).dropped[Recompute::FeedForward as usize];
+        assert_eq!(dropped, Bytes::new(256.0));
+    }
+
+    #[test]
+    fn a_plain_network_has_two() {
+        let (mut job, combination) = (example::job(), example::combination());
+        job.transformer.feed_forward = FeedForward::Plain;
+        let rank = Rank::new(&job, &combination);
+        assert_eq!(parameters(&job.transformer), Parameters::split(256));
+        assert_eq!(work(&rank).elementwise, Bytes::new(768.0 + 384.0));
+        assert_eq!(repeated(&rank).products, Flops::new(512.0));
+        assert_eq!(saved(&rank).kept, Bytes::new(448.0 + 128.0));
+    }
+}

@@ -78,3 +78,58 @@ pub fn oom_probability(peak: Bytes, capacity: Bytes, error: MemoryError) -> f64 
 pub fn admissible_peak(capacity: Bytes, error: MemoryError, risk: f64) -> Bytes {
     capacity * (error.shift + error.scale * (risk / (1.0 - risk)).ln()).exp()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cost_model::example;
+    use crate::layout::{Combination, Sharding};
+
+    #[test]
+    fn each_part_of_the_state_is_split_over_its_group() {
+        let job = example::job();
+        let check = |sharding: Sharding, state: [f64; 3]| {
+            let combination = Combination {
+                sharding,
+                ..example::combination()
+            };
+            let bytes = StateBytes::new(&Rank::new(&job, &combination));
+            let [weights, gradients, optimizer] = state;
+            let expected = StateBytes {
+                weights,
+                gradients,
+                optimizer,
+            };
+            assert_eq!(bytes, expected, "{sharding}");
+        };
+        // Four replicas, two of them on a node.
+        check(Sharding::None, [2.0, 4.0, 12.0]);
+        check(Sharding::OptimizerStates, [2.0, 4.0, 3.0]);
+        check(Sharding::Gradients, [2.0, 1.0, 3.0]);
+        check(Sharding::Parameters, [0.5, 1.0, 3.0]);
+        check(Sharding::Hybrid, [1.0, 2.0, 6.0]);
+    }
+
+    #[test]
+    fn sharded_weights_are_gathered_two_layers_at_a_time() {
+        let job = example::job();
+        let mut combination = example::combination();
+        // The constant and three communicators.
+        let replicated = fixed(&Rank::new(&job, &combination), 100.0);
+        assert_eq!(replicated, Bytes::new(1030.0));
+        combination.sharding = Sharding::Parameters;
+        let sharded = fixed(&Rank::new(&job, &combination), 100.0);
+        assert_eq!(sharded, Bytes::new(1030.0 + 400.0));
+    }
+
+    #[test]
+    fn the_admissible_peak_has_the_accepted_risk() {
+        let error = MemoryError {
+            shift: 0.01,
+            scale: 0.02,
+        };
+        let capacity = Bytes::from_gib(80.0);
+        let peak = admissible_peak(capacity, error, 0.1);
+        assert!((oom_probability(peak, capacity, error) - 0.1).abs() < 1e-12);
+    }
+}

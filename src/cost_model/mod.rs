@@ -22,6 +22,8 @@ pub mod components;
 pub mod compute;
 pub mod discrepancy;
 pub mod embedding;
+#[cfg(test)]
+mod example;
 pub mod feed_forward;
 pub mod flops;
 pub mod head;
