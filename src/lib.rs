@@ -19,6 +19,7 @@ pub mod plan;
 pub mod planner;
 pub mod price;
 pub mod quantity;
+mod reading;
 pub mod report;
 pub mod rules;
 pub mod space;

@@ -202,7 +202,7 @@ pub trait Measured: Sized {
 }
 
 impl Measured for Bytes {
-    const NOUN: &'static str = "memory";
+    const NOUN: &'static str = "memory size";
     const UNITS: &'static [(&'static str, f64)] = &[
         ("GB", 1e9),
         ("GiB", GIB),
@@ -297,14 +297,14 @@ pub fn parse<Q: Measured>(text: &str) -> Result<Q, String> {
     }
     let Some((_, factor)) = Q::UNITS.iter().find(|(name, _)| *name == unit) else {
         return Err(format!(
-            "`{unit}` is not a unit of {}: write one of {}",
+            "`{unit}` is not a unit of a {}: write one of {}",
             Q::NOUN,
             units()
         ));
     };
     let value = number * factor;
     if !value.is_finite() || value < 0.0 {
-        return Err(format!("`{text}` is not a possible {}", Q::NOUN));
+        return Err(format!("`{text}` is not a valid {}", Q::NOUN));
     }
     Ok(Q::from_base(value))
 }
@@ -339,10 +339,10 @@ mod tests {
             assert!(message.contains(part), "{message}");
         };
         check("80", "has no unit");
-        check("80 Gb/s", "not a unit of memory");
+        check("80 Gb/s", "not a unit of a memory size");
         check("GB", "write a number and a unit");
-        check("-1 GB", "not a possible memory");
-        check("1e999 GB", "not a possible memory");
+        check("-1 GB", "not a valid memory size");
+        check("1e999 GB", "not a valid memory size");
         check("NaN GB", "write a number and a unit");
         check("1-2 GB", "not a number");
     }

@@ -1,7 +1,7 @@
 //! The list that `parlayout catalog` prints.
 
 use super::{CATALOG, Kind};
-use crate::instance::reader::Field;
+use crate::reading::Field;
 
 /// One preset.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! Presets shipped in the binary: GPUs, clusters, models and frameworks, each with its source.
 //!
-//! The tables in `catalog/` are written in the keys of instance files and read by the same code.
+//! The tables in `catalog/` are written in the keys of instance files: the [`sections`] that describe
+//! a network, a cluster or a framework, which instances state in part and build on these presets.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,17 +9,26 @@ use std::sync::{Arc, LazyLock};
 
 use crate::cluster::{Accelerator, Cluster};
 use crate::framework::Framework;
-use crate::instance::document::{self, Source, SourceKind};
-use crate::instance::file::{AcceleratorSection, ClusterSection, FrameworkSection, ModelSection};
-use crate::instance::reader::Value;
-use crate::instance::{self, Machine, Problems};
+use crate::reading::{Problems, Source, SourceKind, Value, document};
 use crate::transformer::Transformer;
 
+pub(crate) mod cluster;
+mod discrepancy;
 mod entries;
+pub(crate) mod framework;
+mod machine;
+pub(crate) mod model;
 mod not_found;
+pub(crate) mod sections;
+pub(crate) mod written;
 
 pub use entries::{Entry, entries};
+pub use machine::Machine;
 pub use not_found::NotFound;
+pub use written::{Section, cluster_file};
+
+use cluster::Unstated;
+use sections::{AcceleratorSection, ClusterSection, FrameworkSection, ModelSection};
 
 /// A kind of preset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -133,16 +143,9 @@ pub(crate) fn framework_section(name: &str) -> Result<&'static FrameworkSection,
 /// installation.
 #[must_use]
 pub fn data_sheet_cluster(accelerator: &str) -> Option<&'static str> {
-    use crate::cluster::CalibrationKind;
-    CATALOG
-        .clusters
-        .presets
-        .iter()
-        .filter(|(_, section)| {
-            let calibration = section.calibration.value();
-            let kind = calibration.and_then(|calibration| calibration.kind.value());
-            kind.is_none_or(|kind| kind.0 == CalibrationKind::DataSheet)
-        })
+    let presets = CATALOG.clusters.presets.iter();
+    presets
+        .filter(|(_, section)| !cluster::is_measured(section))
         .find(|(_, section)| {
             section
                 .accelerator
@@ -206,14 +209,13 @@ pub fn cluster_of_source(source: &str, gpu: &str) -> Option<&'static str> {
 /// Never: the catalog is complete, which tests assert.
 pub fn accelerator(name: &str) -> Result<Accelerator, NotFound> {
     let section = accelerator_section(name)?;
-    let value = "every accelerator of the catalog is complete";
-    Ok(Accelerator {
-        name: name.to_owned(),
-        usable_memory: section.memory.value().expect(value).0,
-        memory_bandwidth: section.memory_bandwidth.value().expect(value).0,
-        peak_bf16: section.peak_bf16.value().expect(value).0,
-        peak_fp8: section.peak_fp8.value().map(|peak| peak.0),
-    })
+    let mut cluster = Cluster::default();
+    section
+        .gpu
+        .apply(&mut cluster, &mut Framework::default())
+        .expect("every accelerator of the catalog is complete");
+    name.clone_into(&mut cluster.accelerator.name);
+    Ok(cluster.accelerator)
 }
 
 /// One node of a cluster by its catalog name.
@@ -240,7 +242,9 @@ pub fn cluster(name: &str) -> Result<Cluster, NotFound> {
 ///
 /// Never: the catalog is complete, which tests assert.
 pub fn machine(name: &str) -> Result<Machine, NotFound> {
-    let mut machine = instance::cluster::one_node(cluster_section(name)?)
+    let section = cluster_section(name)?;
+    let mut problems = Problems::default();
+    let mut machine = cluster::resolve(section, Unstated::OneNode, None, &mut problems)
         .expect("every cluster of the catalog is complete");
     name.clone_into(&mut machine.cluster.name);
     Ok(machine)
@@ -258,10 +262,8 @@ pub fn machine(name: &str) -> Result<Machine, NotFound> {
 pub fn model(name: &str) -> Result<Transformer, NotFound> {
     let section = model_section(name)?;
     let mut problems = Problems::default();
-    let mut transformer = instance::model::resolve(section, None, &mut problems)
-        .expect("every model of the catalog is complete");
-    name.clone_into(&mut transformer.name);
-    Ok(transformer)
+    let transformer = model::complete(section, name.to_owned(), None, &mut problems);
+    Ok(transformer.expect("every model of the catalog is complete"))
 }
 
 /// A framework by its catalog name.
@@ -275,7 +277,6 @@ pub fn model(name: &str) -> Result<Transformer, NotFound> {
 /// Never: the catalog is complete, which tests assert.
 pub fn framework(name: &str) -> Result<Framework, NotFound> {
     let section = framework_section(name)?;
-    let mut problems = Problems::default();
-    let framework = instance::framework::complete(section, name, None, &mut problems);
+    let framework = framework::complete(section, name);
     Ok(framework.expect("every framework of the catalog is complete"))
 }

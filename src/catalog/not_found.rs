@@ -3,8 +3,7 @@
 use std::{error, fmt};
 
 use super::Kind;
-use crate::instance::error::shown;
-use crate::instance::spelling;
+use crate::reading::{shown, spelling};
 
 /// The catalog has no preset of this name.
 #[derive(Debug, Clone, PartialEq, Eq)]

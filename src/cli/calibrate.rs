@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use parlayout::catalog::{self, Machine};
 use parlayout::framework::Framework;
-use parlayout::instance::{self, Machine};
+use parlayout::instance;
 use parlayout::laboratory::calibrate::{self, Adoption, FitOptions, Observation, Residuals};
 use parlayout::laboratory::runs::{Run, RunSetups};
 use parlayout::report::calibration::{Subject, calibration};
@@ -86,7 +87,7 @@ pub(crate) fn run(arguments: &CalibrateArguments, colour: Colour) -> Result<u8> 
     if let Some(path) = written {
         write(
             path,
-            &instance::cluster_file(&calibrated.cluster, &calibrated.framework),
+            &catalog::cluster_file(&calibrated.cluster, &calibrated.framework),
         )?;
     }
     let output = written.map(|path| path.display().to_string());

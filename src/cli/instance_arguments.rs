@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use parlayout::instance::{self, Flag, Instance, InstanceError, Overrides};
+use parlayout::instance::{self, Flag, InputError, Instance, Overrides};
 use parlayout::report::shell_word;
 
 #[derive(Debug, Args)]
@@ -105,12 +105,12 @@ impl JobArguments {
 
 impl InstanceArguments {
     /// Reads the instance.
-    pub(crate) fn load(&self) -> Result<Instance, InstanceError> {
+    pub(crate) fn load(&self) -> Result<Instance, InputError> {
         self.load_with(&[])
     }
 
     /// Reads the instance with further assignments of `--set`.
-    pub(crate) fn load_with(&self, further: &[String]) -> Result<Instance, InstanceError> {
+    pub(crate) fn load_with(&self, further: &[String]) -> Result<Instance, InputError> {
         let mut overrides = self.job.overrides();
         for assignment in further {
             overrides.set(assignment);

@@ -10,6 +10,7 @@ use std::ops::RangeInclusive;
 pub mod cluster;
 pub mod framework;
 mod kind;
+pub(crate) mod stated;
 mod table;
 
 use cluster::{Accelerator, Calibration, Cluster, Efficiency, MemoryError};
@@ -145,7 +146,9 @@ impl Terms {
 }
 
 /// A struct of figures.
-pub(crate) trait Group: 'static {
+pub(crate) trait Group: Clone + 'static {
+    /// What it is.
+    const DOC: &'static str;
     /// Its figures.
     const FIGURES: &'static [Figure];
 

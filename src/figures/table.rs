@@ -22,6 +22,7 @@ macro_rules! figures {
         }
 
         impl $crate::figures::Group for $name {
+            const DOC: &'static str = concat!($($doc),+).trim_ascii();
             const FIGURES: &'static [$crate::figures::Figure] = &[$(
                 $crate::figures::Figure {
                     key: $crate::figures::table::key!($section $field $($key)?),

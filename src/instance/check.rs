@@ -1,20 +1,16 @@
 //! From what was typed to what is valid: [`InstanceFile`] to [`Instance`].
 
-use super::document::{Origin, Table};
-use super::error::{InstanceError, Problems};
 use super::file::{InstanceFile, LimitsSection, TrainingSection};
-use super::model::at_most;
-use super::reader::{Field, Value};
-use super::values::OneOf;
-use super::{Instance, cluster, framework, model};
+use super::{Instance, model};
 use crate::axis::Axis;
+use crate::catalog::cluster::{self, Unstated};
+use crate::catalog::framework;
 use crate::cluster::Accelerator;
 use crate::job::Job;
 use crate::layout_space::LayoutSpace;
+use crate::reading::{Field, InputError, Origin, Problems, Table, Value};
 use crate::workload::{FlopConvention, Optimizer, Precision, Workload};
 
-/// Most GPUs of a job.
-pub(crate) const MOST_GPUS: u64 = 1_048_576;
 /// Longest sequence and largest batch, far beyond any job, so that no count overflows.
 const LONGEST_SEQUENCE: u64 = 1 << 27;
 const LARGEST_BATCH: u64 = 1 << 20;
@@ -26,8 +22,8 @@ pub(crate) fn check(
     name: &str,
     table: &Table,
     mut problems: Problems,
-) -> Result<Instance, InstanceError> {
-    let file = InstanceFile::from_table(table, "", &mut problems);
+) -> Result<Instance, InputError> {
+    let file = InstanceFile::of_table(table, "", &mut problems);
     let job = job(&file, &mut problems);
     let max_oom_risk = max_oom_risk(&file.limits, &mut problems);
     let instance = job.zip(max_oom_risk).map(|(job, max_oom_risk)| {
@@ -72,22 +68,21 @@ fn job(file: &InstanceFile, problems: &mut Problems) -> Option<Job> {
         "`--sequence-length 2048` and `--global-batch 512`",
         problems,
     );
+    let transformer = model.and_then(|(section, at)| model::resolve(section, Some(at), problems));
+    let machine = cluster.and_then(|(section, at)| {
+        cluster::resolve(section, Unstated::Reported, Some(at), problems)
+    });
     let framework = match &file.framework {
         Field::Broken => None,
-        field => {
-            let fitted = cluster
-                .and_then(|(section, _)| cluster::over_bases(section, &mut Problems::default()))
-                .and_then(|(_, merged)| merged.framework.value().cloned());
-            framework::resolve(
-                &field.value().cloned().unwrap_or_default(),
-                fitted.as_ref(),
-                field.origin(),
-                problems,
-            )
-        }
+        field => framework::resolve(
+            &field.value().cloned().unwrap_or_default(),
+            None,
+            machine.as_ref().and_then(|machine| machine.fitted.as_ref()),
+            field.origin(),
+            problems,
+        ),
     };
-    let transformer = model.and_then(|(section, at)| model::resolve(section, Some(at), problems));
-    let cluster = cluster.and_then(|(section, at)| cluster::resolve(section, Some(at), problems));
+    let cluster = machine.map(|machine| machine.cluster);
     let accelerator = cluster.as_ref().map(|cluster| &cluster.accelerator);
     let workload = training.and_then(|(section, at)| workload(section, at, accelerator, problems));
     Some(Job {
@@ -130,19 +125,11 @@ fn workload(
         "give `--global-batch 512` (sequences a step), or write `global_batch = 512`",
         problems,
     );
-    at_most(
-        &section.sequence_length,
-        "training.sequence_length",
-        LONGEST_SEQUENCE,
-        problems,
-    );
-    at_most(
-        &section.global_batch,
-        "training.global_batch",
-        LARGEST_BATCH,
-        problems,
-    );
-    let precision = section.precision.or_default(OneOf(Precision::Bf16))?.0;
+    let length = &section.sequence_length;
+    length.at_most(LONGEST_SEQUENCE, "training.sequence_length", problems);
+    let batch = &section.global_batch;
+    batch.at_most(LARGEST_BATCH, "training.global_batch", problems);
+    let precision = section.precision.or_default(Precision::Bf16)?;
     if precision == Precision::Fp8
         && let (Some(accelerator), Some(at)) = (accelerator, section.precision.origin())
     {
@@ -160,14 +147,11 @@ fn workload(
         );
     }
     Some(Workload {
-        sequence_length: sequence_length?.0,
-        global_batch: global_batch?.0,
+        sequence_length: sequence_length?,
+        global_batch: global_batch?,
         precision,
-        optimizer: section.optimizer.or_default(OneOf(Optimizer::Adam))?.0,
-        mfu_convention: section
-            .mfu_convention
-            .or_default(OneOf(FlopConvention::Paper))?
-            .0,
+        optimizer: section.optimizer.or_default(Optimizer::Adam)?,
+        mfu_convention: section.mfu_convention.or_default(FlopConvention::Paper)?,
     })
 }
 
@@ -178,18 +162,10 @@ fn max_oom_risk(limits: &Field<LimitsSection>, problems: &mut Problems) -> Optio
         Field::Given(section, _) => &section.max_oom_risk,
     };
     field.check(
-        |risk| 0.0 < risk.0 && risk.0 < 1.0,
+        |risk| 0.0 < *risk && *risk < 1.0,
         problems,
-        |risk| {
-            format!(
-                "`limits.max_oom_risk` is a probability between 0 and 1, not `{}`",
-                risk.0
-            )
-        },
+        |risk| format!("`limits.max_oom_risk` is a probability between 0 and 1, not `{risk}`"),
         "0.05 accepts that one layout in twenty runs out of memory; 0 and 1 are excluded",
     );
-    match field {
-        Field::Absent => Some(DEFAULT_OOM_RISK),
-        other => other.value().map(|risk| risk.0),
-    }
+    field.or_default(DEFAULT_OOM_RISK)
 }

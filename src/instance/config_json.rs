@@ -10,12 +10,8 @@ use serde_json::{Map, Value as Json};
 
 use super::architecture::{self, Architecture, AttentionBias, Positions};
 use super::config_fields::{HARMLESS, SHAPE, unsupported, warnings};
-use super::document::{Node, Origin, Source, SourceKind, Table, Tree};
-use super::error::{Problems, shown};
-use super::file::ModelSection;
-use super::reader::{Field, Value};
-use super::values::{Count, OneOf};
-use super::{spelling, text_file};
+use crate::catalog::sections::ModelSection;
+use crate::reading::{Field, Node, Origin, Problems, Source, Table, Tree, Value, shown, spelling};
 use crate::transformer::{Biases, Embeddings};
 
 /// The name of the network and its shape, of which the instance itself may give parts. `path` is
@@ -30,20 +26,7 @@ pub(crate) fn read(
     if file.is_dir() {
         file.push("config.json");
     }
-    let text = match text_file::read(&file) {
-        Ok(text) => text,
-        Err((reason, hint)) => {
-            let file = shown(&file.to_string_lossy());
-            problems.add(at, format!("cannot read `{file}`: {reason}"), hint);
-            return None;
-        }
-    };
-    let source = Arc::new(Source {
-        name: file.display().to_string(),
-        text,
-        folder: file.parent().unwrap_or(Path::new("")).to_owned(),
-        kind: SourceKind::File,
-    });
+    let source = Source::named_at(&file, at, problems)?;
     let fields = match serde_json::from_str::<Json>(&source.text) {
         Ok(Json::Object(fields)) => fields,
         Ok(_) => {
@@ -200,7 +183,7 @@ impl Config<'_> {
     }
 
     /// The value of a field as the reader's type.
-    fn read(&self, field: &str, problems: &mut Problems) -> Field<Count> {
+    fn read(&self, field: &str, problems: &mut Problems) -> Field<u64> {
         let Some(json) = self.fields.get(field) else {
             return Field::Absent;
         };
@@ -217,14 +200,14 @@ impl Config<'_> {
         };
         let origin = self.origin(field);
         let node = Node { value, origin };
-        match Count::read(&node, field, problems) {
+        match u64::read(&node, field, problems) {
             Some(count) => Field::Given(count, node.origin),
             None => Field::Broken,
         }
     }
 
     /// The field that states one of our keys.
-    fn count(&self, key: &str, problems: &mut Problems) -> Field<Count> {
+    fn count(&self, key: &str, problems: &mut Problems) -> Field<u64> {
         names_of(key)
             .iter()
             .find(|name| self.fields.contains_key(**name))
@@ -235,13 +218,13 @@ impl Config<'_> {
     fn required(
         &self,
         key: &str,
-        given: &Field<Count>,
+        given: &Field<u64>,
         implied: Option<u64>,
         problems: &mut Problems,
-    ) -> Field<Count> {
+    ) -> Field<u64> {
         let start = Origin::new(self.source, self.start..self.start);
         match (self.count(key, problems), implied) {
-            (Field::Absent, Some(implied)) => Field::Given(Count(implied), start),
+            (Field::Absent, Some(implied)) => Field::Given(implied, start),
             (Field::Absent, None) if given.is_absent() => {
                 let text = format!("the config has no `{}`", names_of(key)[0]);
                 problems.add(&start, text, format!("give `{key}` in `[model]`"));
@@ -262,10 +245,10 @@ impl Config<'_> {
         problems: &mut Problems,
     ) -> ModelSection {
         let here = || Origin::new(self.source, 0..0);
-        let implied_count = |count: u64| Field::Given(Count(count), here());
+        let implied_count = |count: u64| Field::Given(count, here());
         let hidden = self.required("hidden", &given.hidden, None, problems);
         let expansion = architecture.default_expansion.zip(hidden.value());
-        let implied = expansion.map(|(times, hidden)| hidden.0.saturating_mul(times));
+        let implied = expansion.map(|(times, hidden)| hidden.saturating_mul(times));
         let width = &given.feed_forward_width;
         let feed_forward_width = self.required("feed_forward_width", width, implied, problems);
         let mut head_width = self.count("head_width", problems);
@@ -282,7 +265,7 @@ impl Config<'_> {
                 extra,
             } => match self.read(field, problems) {
                 Field::Absent => implied_count(default + extra),
-                Field::Given(count, at) => Field::Given(Count(count.0.saturating_add(extra)), at),
+                Field::Given(count, at) => Field::Given(count.saturating_add(extra), at),
                 Field::Broken => Field::Broken,
             },
         };
@@ -300,10 +283,10 @@ impl Config<'_> {
             hidden,
             head_width,
             feed_forward_width,
-            feed_forward: Field::Given(OneOf(architecture.feed_forward), here()),
-            embeddings: Field::Given(OneOf(embeddings), here()),
-            normalization: Field::Given(OneOf(architecture.normalization), here()),
-            biases: Field::Given(OneOf(self.biases(architecture, problems)), here()),
+            feed_forward: Field::Given(architecture.feed_forward, here()),
+            embeddings: Field::Given(embeddings, here()),
+            normalization: Field::Given(architecture.normalization, here()),
+            biases: Field::Given(self.biases(architecture, problems), here()),
             learned_positions,
             ..ModelSection::default()
         }

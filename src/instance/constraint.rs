@@ -1,19 +1,15 @@
 //! `[[constraint]]`: rows of the user's own.
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde_json::{Map, json};
+use serde_json::{Map, Value as Json, json};
 
 use super::constraint_terms::{LARGEST_COEFFICIENT, NAMES, numeric_axes, read_integer, read_terms};
-use super::document::{Node, Origin, Table, Tree};
-use super::error::{Problems, shown};
-use super::reader::Value;
-use super::spelling;
 use crate::axis::Axis;
 use crate::constraint::{Comparison, Constraint, Decision, Term};
 use crate::framework::CheckpointRule;
 use crate::job::Job;
 use crate::layout::{AttentionKernel, Checkpointing};
 use crate::layout_space::LayoutSpace;
+use crate::reading::{Node, Origin, Problems, Table, Tree, Value, shown, spelling};
 
 /// What the `[[constraint]]` tables say.
 #[derive(Debug, Clone, Default)]
@@ -63,6 +59,65 @@ impl Value for ConstraintList {
             list.push(written);
         }
         Some(Self(list))
+    }
+
+    fn schema() -> Json {
+        let coefficient = json!({
+            "type": "integer",
+            "minimum": -(LARGEST_COEFFICIENT as i64),
+            "maximum": LARGEST_COEFFICIENT as i64,
+        });
+        let right = |text: &str| {
+            json!({
+                "type": "integer",
+                "minimum": -(LARGEST_RIGHT as i64),
+                "maximum": LARGEST_RIGHT as i64,
+                "description": text,
+            })
+        };
+        let mut terms = Map::new();
+        let fixed = NAMES.into_iter().filter(|name| !name.contains('['));
+        for name in numeric_axes().chain(fixed) {
+            terms.insert(name.to_owned(), coefficient.clone());
+        }
+        json!({
+            "type": "array",
+            "description": "Rows of your own: linear in what a layout decides.",
+            "items": {
+                "type": "object",
+                "required": ["name", "terms"],
+                "oneOf": [
+                    { "required": ["at_most"] },
+                    { "required": ["at_least"] },
+                    { "required": ["equals"] },
+                ],
+                "properties": {
+                    "name": {
+                        "type": "string",
+                        "pattern": "^[A-Za-z][A-Za-z0-9_]*$",
+                        "maxLength": LONGEST_NAME,
+                        "description": "Name of the row in programs and messages.",
+                    },
+                    "terms": {
+                        "type": "object",
+                        "description": "Whole coefficients of degrees, `micro_batches`, \
+                                        `layers_first`, `layers_last`, `layers[i]`, \
+                                        `checkpointed_layers`, and of values written `axis=value`.",
+                        "minProperties": 1,
+                        "properties": terms,
+                        "patternProperties": {
+                            "^layers\\[[0-9]+\\]$": coefficient,
+                            "^[a-z_]+ *= *[a-z0-9-]+$": coefficient,
+                        },
+                        "additionalProperties": false,
+                    },
+                    "at_most": right("The left side is at most this."),
+                    "at_least": right("The left side is at least this."),
+                    "equals": right("The left side is this."),
+                },
+                "additionalProperties": false,
+            },
+        })
     }
 }
 
@@ -242,69 +297,4 @@ fn useful_modes(space: &LayoutSpace) -> usize {
         .iter()
         .filter(useful)
         .count()
-}
-
-impl JsonSchema for ConstraintList {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "ConstraintList".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let coefficient = json!({
-            "type": "integer",
-            "minimum": -(LARGEST_COEFFICIENT as i64),
-            "maximum": LARGEST_COEFFICIENT as i64,
-        });
-        let right = |text: &str| {
-            json!({
-                "type": "integer",
-                "minimum": -(LARGEST_RIGHT as i64),
-                "maximum": LARGEST_RIGHT as i64,
-                "description": text,
-            })
-        };
-        let mut terms = Map::new();
-        let fixed = NAMES.into_iter().filter(|name| !name.contains('['));
-        for name in numeric_axes().chain(fixed) {
-            terms.insert(name.to_owned(), coefficient.clone());
-        }
-        json_schema!({
-            "type": "array",
-            "description": "Rows of your own: linear in what a layout decides.",
-            "items": {
-                "type": "object",
-                "required": ["name", "terms"],
-                "oneOf": [
-                    { "required": ["at_most"] },
-                    { "required": ["at_least"] },
-                    { "required": ["equals"] },
-                ],
-                "properties": {
-                    "name": {
-                        "type": "string",
-                        "pattern": "^[A-Za-z][A-Za-z0-9_]*$",
-                        "maxLength": LONGEST_NAME,
-                        "description": "Name of the row in programs and messages.",
-                    },
-                    "terms": {
-                        "type": "object",
-                        "description": "Whole coefficients of degrees, `micro_batches`, \
-                                        `layers_first`, `layers_last`, `layers[i]`, \
-                                        `checkpointed_layers`, and of values written `axis=value`.",
-                        "minProperties": 1,
-                        "properties": terms,
-                        "patternProperties": {
-                            "^layers\\[[0-9]+\\]$": coefficient,
-                            "^[a-z_]+ *= *[a-z0-9-]+$": coefficient,
-                        },
-                        "additionalProperties": false,
-                    },
-                    "at_most": right("The left side is at most this."),
-                    "at_least": right("The left side is at least this."),
-                    "equals": right("The left side is this."),
-                },
-                "additionalProperties": false,
-            },
-        })
-    }
 }

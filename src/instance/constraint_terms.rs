@@ -1,10 +1,9 @@
 //! The terms of a `[[constraint]]`: names of what a layout decides, with their coefficients.
 
-use super::document::{Entry, Node, Origin, Table, Tree};
-use super::error::{Problems, shown};
-use super::spelling;
 use crate::axis::Axis;
 use crate::constraint::{Decision, Term};
+use crate::reading::document::Entry;
+use crate::reading::{Node, Origin, Problems, Table, Tree, shown, spelling};
 
 /// Largest coefficient: sums stay far from the limits of 64 bits and of the solver's doubles.
 pub(crate) const LARGEST_COEFFICIENT: i128 = 1_000_000;

@@ -1,9 +1,9 @@
 //! Instances: what is read from a file or from flags, checked.
 //!
-//! Text becomes a tree of values that know their place (`document`), the tree becomes the keys
-//! that were typed (`file`, by `reader`), and those become what is valid (`check`). Every broken
-//! rule is collected on the way and reported at once. The format is described in
-//! `docs/instance-format.md`.
+//! Text becomes a tree of values that know their place ([`reading`](crate::reading)), the tree becomes
+//! the keys that were typed (`file`), and those become what is valid (`check`), on the presets of
+//! the [`catalog`](crate::catalog). Every broken rule is collected on the way and reported at once.
+//! The format is described in `docs/instance-format.md`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,38 +15,25 @@ use crate::transformer::Transformer;
 
 mod architecture;
 mod check;
-pub(crate) mod cluster;
-mod cluster_file;
 mod config_fields;
 mod config_json;
 mod constraint;
 mod constraint_terms;
-pub(crate) mod document;
-mod efficiency;
-pub(crate) mod error;
-pub(crate) mod file;
-pub(crate) mod framework;
-mod learned;
-mod machine;
-pub(crate) mod model;
+mod file;
+mod model;
 mod overrides;
 mod paths;
-pub(crate) mod reader;
 mod resolved;
-mod schema;
 mod search;
-pub(crate) mod spelling;
-mod text_file;
-mod values;
 
-pub use cluster_file::cluster_file;
-pub use error::{InstanceError, Place, Problem, Problems};
-pub use machine::Machine;
+pub use crate::reading::{InputError, Place, Problem, Problems};
+pub use file::json_schema;
 pub use overrides::{Flag, Overrides};
 pub use resolved::{from_resolved, resolved};
-pub use schema::json_schema;
 
-use document::{Source, SourceKind, Table};
+use crate::catalog::Machine;
+use crate::catalog::cluster::{self, Unstated};
+use crate::reading::{Source, SourceKind, Table, document, text_file};
 use file::InstanceFile;
 
 /// A checked problem: nothing after it needs to check again.
@@ -81,8 +68,8 @@ impl Instance {
 /// # Errors
 ///
 /// If the file cannot be read or breaks rules; all of them are reported.
-pub fn read(path: &Path, overrides: &Overrides) -> Result<Instance, InstanceError> {
-    let text = text_file::read(path).map_err(|(reason, hint)| InstanceError::Unreadable {
+pub fn read(path: &Path, overrides: &Overrides) -> Result<Instance, InputError> {
+    let text = text_file::read(path).map_err(|(reason, hint)| InputError::Unreadable {
         path: path.to_owned(),
         reason,
         hint,
@@ -101,9 +88,9 @@ pub fn from_text(
     text: &str,
     folder: &Path,
     overrides: &Overrides,
-) -> Result<Instance, InstanceError> {
+) -> Result<Instance, InputError> {
     if text.trim().is_empty() && overrides.is_empty() {
-        return Err(InstanceError::Unreadable {
+        return Err(InputError::Unreadable {
             path: name.into(),
             reason: "it is empty".to_owned(),
             hint: "an instance has the sections `[model]`, `[cluster]` and `[training]`".to_owned(),
@@ -115,10 +102,10 @@ pub fn from_text(
         folder: folder.to_owned(),
         kind: SourceKind::File,
     });
-    let mut problems = Problems::default();
+    let mut problems = paths::problems();
     let mut table = document::parse(&source, &mut problems);
     if !problems.list().is_empty() && table.entries.is_empty() {
-        return Err(InstanceError::Broken(problems));
+        return Err(InputError::Broken(problems));
     }
     overrides.apply(&mut table, &mut problems);
     let stem = Path::new(name)
@@ -134,7 +121,7 @@ pub fn from_text(
 /// # Errors
 ///
 /// If there is no such preset, the file cannot be read, or it breaks rules.
-pub fn read_cluster(name: &str) -> Result<Cluster, InstanceError> {
+pub fn read_cluster(name: &str) -> Result<Cluster, InputError> {
     read_machine(name).map(|machine| machine.cluster)
 }
 
@@ -143,16 +130,17 @@ pub fn read_cluster(name: &str) -> Result<Cluster, InstanceError> {
 /// # Errors
 ///
 /// If there is no such preset, the file cannot be read, or it breaks rules.
-pub fn read_machine(name: &str) -> Result<Machine, InstanceError> {
+pub fn read_machine(name: &str) -> Result<Machine, InputError> {
     let mut overrides = Overrides::none();
     overrides.flag(Flag::Cluster, name);
-    let mut problems = Problems::default();
+    let mut problems = paths::problems();
     let mut table = Table::default();
     overrides.apply(&mut table, &mut problems);
-    let file = InstanceFile::from_table(&table, "", &mut problems);
+    let file = InstanceFile::of_table(&table, "", &mut problems);
     let section = file.cluster.value().zip(file.cluster.origin());
-    let machine =
-        section.and_then(|(section, at)| cluster::any_size(section, Some(at), &mut problems));
+    let machine = section.and_then(|(section, at)| {
+        cluster::resolve(section, Unstated::OneNode, Some(at), &mut problems)
+    });
     problems.none_or(machine).map(|(machine, _)| machine)
 }
 
@@ -161,13 +149,13 @@ pub fn read_machine(name: &str) -> Result<Machine, InstanceError> {
 /// # Errors
 ///
 /// If there is no such preset, the file cannot be read, or it breaks rules.
-pub fn read_model(name: &str) -> Result<Transformer, InstanceError> {
+pub fn read_model(name: &str) -> Result<Transformer, InputError> {
     let mut overrides = Overrides::none();
     overrides.flag(Flag::Model, name);
-    let mut problems = Problems::default();
+    let mut problems = paths::problems();
     let mut table = Table::default();
     overrides.apply(&mut table, &mut problems);
-    let file = InstanceFile::from_table(&table, "", &mut problems);
+    let file = InstanceFile::of_table(&table, "", &mut problems);
     let section = file.model.value().zip(file.model.origin());
     let model = section.and_then(|(section, at)| model::resolve(section, Some(at), &mut problems));
     problems.none_or(model).map(|(model, _)| model)
@@ -178,8 +166,8 @@ pub fn read_model(name: &str) -> Result<Transformer, InstanceError> {
 /// # Errors
 ///
 /// If flags are missing or break rules; all of them are reported.
-pub fn from_flags(overrides: &Overrides) -> Result<Instance, InstanceError> {
-    let mut problems = Problems::default();
+pub fn from_flags(overrides: &Overrides) -> Result<Instance, InputError> {
+    let mut problems = paths::problems();
     let mut table = Table::default();
     overrides.apply(&mut table, &mut problems);
     let mut instance = check::check("", &table, problems)?;

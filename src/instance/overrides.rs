@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::document::{self, Entry, Node, Origin, Source, SourceKind, Table, Tree};
-use super::error::{Problems, shown};
-use super::{paths, spelling};
+use super::paths;
 use crate::catalog;
+use crate::reading::document::{self, Entry};
+use crate::reading::{Node, Origin, Problems, Source, SourceKind, Table, Tree, shown, spelling};
 
 /// Values of the command line, applied to an instance before it is checked, in their order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -214,9 +214,11 @@ fn full_path(key: &str, at: &Origin, problems: &mut Problems) -> Option<String> 
     match found.as_slice() {
         [path] => Some(path.clone()),
         [] => {
-            let hint = spelling::did_you_mean(key, paths::leaves()).unwrap_or_else(|| {
-                "write a key of an instance file, such as `cluster.gpus`".to_owned()
-            });
+            let known = paths::leaves();
+            let hint = spelling::did_you_mean(key, known.iter().map(String::as_str))
+                .unwrap_or_else(|| {
+                    "write a key of an instance file, such as `cluster.gpus`".to_owned()
+                });
             problems.add(at, format!("unknown key `{}`", shown(key)), hint);
             None
         }

@@ -1,62 +1,53 @@
 //! Every key of an instance file by its dotted path.
 
-use super::file::{
-    CalibrationSection, ClusterSection, DiscrepancySection, EfficiencySection, FrameworkSection,
-    InstanceFile, LimitsSection, MemorySection, ModelSection, SpeedSection, TrainingSection,
-};
-use super::reader::Section;
-use super::{search, spelling};
+use std::sync::LazyLock;
 
-/// The sections with their keys.
-pub(crate) fn sections() -> Vec<(&'static str, Vec<&'static str>)> {
-    vec![
-        ("model", ModelSection::KEYS.to_vec()),
-        ("cluster", ClusterSection::KEYS.to_vec()),
-        ("cluster.efficiency", EfficiencySection::KEYS.to_vec()),
-        ("cluster.calibration", CalibrationSection::KEYS.to_vec()),
-        ("cluster.discrepancy", DiscrepancySection::KEYS.to_vec()),
-        ("framework", FrameworkSection::KEYS.to_vec()),
-        ("framework.memory", MemorySection::KEYS.to_vec()),
-        ("framework.speed", SpeedSection::KEYS.to_vec()),
-        ("training", TrainingSection::KEYS.to_vec()),
-        ("limits", LimitsSection::KEYS.to_vec()),
-        ("search", search::keys().collect()),
-    ]
+use serde_json::Value as Json;
+
+use super::file::json_schema;
+use crate::reading::{Problems, join};
+
+/// No problems yet of an instance file.
+pub(crate) fn problems() -> Problems {
+    Problems::of_sections(elsewhere)
 }
 
-/// The paths of all keys that are called `leaf`.
-pub(crate) fn of_leaf(leaf: &str) -> Vec<String> {
-    sections()
-        .into_iter()
-        .filter(|(_, keys)| keys.contains(&leaf))
-        .map(|(section, _)| format!("{section}.{leaf}"))
-        .collect()
+/// The paths of all keys; those of `[cluster.framework]` are the ones of `[framework]`.
+static KEYS: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let mut keys = Vec::new();
+    collect("", &json_schema(), &mut keys);
+    keys.retain(|key| !key.starts_with("cluster.framework."));
+    keys
+});
+
+fn collect(path: &str, schema: &Json, keys: &mut Vec<String>) {
+    for (key, schema) in schema["properties"].as_object().into_iter().flatten() {
+        let path = join(path, key);
+        collect(&path, schema, keys);
+        keys.push(path);
+    }
+}
+
+/// The last part of a path.
+fn leaf(path: &str) -> &str {
+    path.rsplit('.').next().unwrap_or(path)
+}
+
+/// The paths of all keys in sections that are called `key`.
+pub(crate) fn of_leaf(key: &str) -> Vec<&'static str> {
+    let paths = KEYS.iter().map(String::as_str);
+    let found = paths.filter(|path| path.contains('.') && leaf(path) == key);
+    found.collect()
 }
 
 /// The names of all keys.
-pub(crate) fn leaves() -> Vec<&'static str> {
-    sections()
-        .into_iter()
-        .flat_map(|(_, keys)| keys)
-        .chain(InstanceFile::KEYS.iter().copied())
-        .collect()
-}
-
-/// What to do about an unknown key of the section at `path`, which has the keys `known`.
-pub(crate) fn hint(
-    path: &str,
-    key: &str,
-    known: impl Iterator<Item = &'static str> + Clone,
-) -> String {
-    elsewhere(path, key)
-        .or_else(|| spelling::did_you_mean(key, known.clone()))
-        .or_else(|| elsewhere(path, spelling::synonym(key)?))
-        .unwrap_or_else(|| format!("known keys here: {}", spelling::list(known)))
+pub(crate) fn leaves() -> impl Iterator<Item = &'static str> {
+    KEYS.iter().map(|path| leaf(path))
 }
 
 /// A hint for a key that belongs in another section than `path`.
 fn elsewhere(path: &str, key: &str) -> Option<String> {
-    if InstanceFile::KEYS.contains(&key) && !path.is_empty() {
+    if !path.is_empty() && KEYS.iter().any(|path| path == key) {
         return Some(match key {
             "model" | "cluster" | "framework" => {
                 format!("`{key}` is a section of its own: `[{key}]` with `preset = \"…\"`")

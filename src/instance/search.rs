@@ -1,14 +1,12 @@
 //! `[search]`: the values that each axis may take, and combinations that are ruled out.
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde_json::{Map, json};
+use serde_json::{Map, Value as Json, json};
 
-use super::check::MOST_GPUS;
-use super::document::{Entry, Node, Origin, Table, Tree};
-use super::error::{Problems, shown};
-use super::reader::{Field, Value, join};
-use super::{schema, spelling};
 use crate::axis::{Assignment, Axis};
+use crate::catalog::cluster::MOST_GPUS;
+use crate::reading::document::Entry;
+use crate::reading::section::described;
+use crate::reading::{Field, Node, Origin, Problems, Table, Tree, Value, join, shown, spelling};
 
 /// What `[search]` says. Its keys are those of [`Axis`] and `forbid`.
 #[derive(Debug, Clone, Default)]
@@ -53,20 +51,59 @@ impl Value for SearchSection {
         }
         Some(section)
     }
+
+    fn schema() -> Json {
+        let mut properties = Map::new();
+        let mut single = Map::new();
+        for axis in Axis::ALL {
+            let value = match axis.names() {
+                None => json!({ "type": "integer", "minimum": 1, "maximum": MOST_GPUS }),
+                Some(names) if axis.parse_value("true").is_some() => {
+                    json!({ "anyOf": [{ "type": "boolean" }, { "enum": names }] })
+                }
+                Some(names) => json!({ "type": "string", "enum": names }),
+            };
+            let list = json!({
+                "type": "array", "items": value, "minItems": 1, "uniqueItems": true
+            });
+            let either = json!({ "anyOf": [value, list] });
+            properties.insert(axis.to_string(), described(either, meaning(axis)));
+            single.insert(axis.to_string(), value);
+        }
+        properties.insert(
+            FORBID.to_owned(),
+            json!({
+                "description": "Combinations of values that are ruled out.",
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": single,
+                    "minProperties": 1,
+                    "additionalProperties": false,
+                },
+            }),
+        );
+        json!({
+            "type": "object",
+            "description": "The layouts that may be tried: for each axis a list of values, or one \
+                            value that pins it. Absent axes try everything legal.",
+            "properties": properties,
+            "additionalProperties": false,
+        })
+    }
 }
 
 /// The axis that a key names.
 fn axis_of(
     entry: &Entry,
     path: &str,
-    known: impl Iterator<Item = &'static str> + Clone,
+    known: impl Iterator<Item = &'static str>,
     problems: &mut Problems,
 ) -> Option<Axis> {
     let axis = Axis::parse(&entry.key);
     if axis.is_none() {
-        let hint = super::paths::hint(path, &entry.key, known);
-        let key = shown(&join(path, &entry.key));
-        problems.add(&entry.key_origin, format!("unknown key `{key}`"), hint);
+        let known: Vec<&str> = known.collect();
+        problems.add_unknown_key(&entry.key_origin, path, &entry.key, &known);
     }
     axis
 }
@@ -206,51 +243,5 @@ const fn meaning(axis: Axis) -> &'static str {
         Axis::RmsNormKernel => "Whether RMSNorm is one fused kernel.",
         Axis::Checkpointing => "What every layer recomputes in the backward pass.",
         Axis::Schedule => "Order of forward and backward passes in the pipeline.",
-    }
-}
-
-impl JsonSchema for SearchSection {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "SearchSection".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let mut properties = Map::new();
-        let mut single = Map::new();
-        for axis in Axis::ALL {
-            let value = match axis.names() {
-                None => json!({ "type": "integer", "minimum": 1, "maximum": MOST_GPUS }),
-                Some(names) if axis.parse_value("true").is_some() => {
-                    json!({ "anyOf": [{ "type": "boolean" }, { "enum": names }] })
-                }
-                Some(names) => json!({ "type": "string", "enum": names }),
-            };
-            let list = json!({
-                "type": "array", "items": value, "minItems": 1, "uniqueItems": true
-            });
-            let either = json_schema!({ "anyOf": [value, list] });
-            properties.insert(axis.to_string(), schema::described(either, meaning(axis)));
-            single.insert(axis.to_string(), value);
-        }
-        properties.insert(
-            FORBID.to_owned(),
-            json!({
-                "description": "Combinations of values that are ruled out.",
-                "type": "array",
-                "items": {
-                    "type": "object",
-                    "properties": single,
-                    "minProperties": 1,
-                    "additionalProperties": false,
-                },
-            }),
-        );
-        json_schema!({
-            "type": "object",
-            "description": "The layouts that may be tried: for each axis a list of values, or one \
-                            value that pins it. Absent axes try everything legal.",
-            "properties": properties,
-            "additionalProperties": false,
-        })
     }
 }

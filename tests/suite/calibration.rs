@@ -188,12 +188,12 @@ fn cluster_files_are_read_as_they_were_written() {
                 length_scale: 1.25,
                 noise: 0.02,
             });
-            let text = instance::cluster_file(&cluster, &framework);
+            let text = catalog::cluster_file(&cluster, &framework);
             std::fs::write(&path, &text).expect("the folder takes files");
             let read = instance::read_machine(&path.to_string_lossy())
                 .unwrap_or_else(|error| panic!("{name}: {error}\n{text}"));
             let framework_read = read.framework(None).expect("it was written");
-            assert_eq!(instance::cluster_file(&read.cluster, &framework_read), text);
+            assert_eq!(catalog::cluster_file(&read.cluster, &framework_read), text);
             assert_eq!(framework_read, framework);
             cluster.efficiency.gemm = 0.712_346;
             cluster.name.clone_from(&read.cluster.name);

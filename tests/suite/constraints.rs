@@ -8,7 +8,7 @@ use parlayout::axis::{Axis, FlaggedCombination};
 use parlayout::cost_model::{self, Costs};
 use parlayout::explain::explain;
 use parlayout::framework::CheckpointRule;
-use parlayout::instance::{self, Instance, InstanceError, Overrides};
+use parlayout::instance::{self, InputError, Instance, Overrides};
 use parlayout::layout::{Combination, Layout, Stage};
 use parlayout::plan::{Formulation, Outcome};
 use parlayout::planner::{self, PlanOptions, layout_choice, staged};
@@ -175,7 +175,7 @@ fn instance_text(
     text
 }
 
-fn read(text: &str) -> Result<Instance, InstanceError> {
+fn read(text: &str) -> Result<Instance, InputError> {
     instance::from_text("job.toml", text, Path::new(""), &Overrides::none())
 }
 

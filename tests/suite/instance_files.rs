@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use parlayout::axis::{Assignment, Axis};
 use parlayout::catalog;
 use parlayout::cluster::CalibrationKind;
-use parlayout::instance::{self, Flag, Instance, InstanceError, Overrides};
+use parlayout::instance::{self, Flag, InputError, Instance, Overrides};
 use parlayout::quantity::{Bytes, BytesPerSecond};
 use parlayout::transformer::{Biases, Embeddings};
 use proptest::prelude::*;
@@ -32,11 +32,11 @@ fn read(name: &str) -> Instance {
     instance::read(&folder("instances").join(name), &Overrides::none()).expect("valid")
 }
 
-fn from_text(text: &str) -> Result<Instance, InstanceError> {
+fn from_text(text: &str) -> Result<Instance, InputError> {
     instance::from_text("job.toml", text, &folder("instances"), &Overrides::none())
 }
 
-fn with_sets(sets: &[&str]) -> Result<Instance, InstanceError> {
+fn with_sets(sets: &[&str]) -> Result<Instance, InputError> {
     let mut overrides = Overrides::none();
     for set in sets {
         overrides.set(set);
@@ -44,7 +44,7 @@ fn with_sets(sets: &[&str]) -> Result<Instance, InstanceError> {
     instance::from_text("job.toml", GOOD, &folder("instances"), &overrides)
 }
 
-fn with_flags(flags: &[(Flag, &str)]) -> Result<Instance, InstanceError> {
+fn with_flags(flags: &[(Flag, &str)]) -> Result<Instance, InputError> {
     let mut overrides = Overrides::none();
     for (flag, value) in flags {
         overrides.flag(*flag, value);

@@ -3,10 +3,9 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use crate::catalog::{self, NotFound};
+use crate::catalog::{self, Machine, NotFound};
 use crate::cluster::Cluster;
 use crate::framework::Framework;
-use crate::instance::Machine;
 use crate::layout::Sharding;
 
 use super::model_run::{Modelled, Skip, model, readable};

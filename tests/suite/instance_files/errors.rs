@@ -272,13 +272,13 @@ fn about_files() {
     std::fs::write(&path, vec![b'x'; 10_000_000]).expect("the folder is writable");
     let huge = instance::read(&path, &Overrides::none()).expect_err("too large");
     std::fs::remove_file(&path).expect("it exists");
-    let shown = |error: InstanceError| match error {
-        InstanceError::Unreadable { reason, hint, .. } => Err(InstanceError::Unreadable {
+    let shown = |error: InputError| match error {
+        InputError::Unreadable { reason, hint, .. } => Err(InputError::Unreadable {
             path: "file".into(),
             reason,
             hint,
         }),
-        other @ InstanceError::Broken(_) => Err(other),
+        other @ InputError::Broken(_) => Err(other),
     };
     snapshot(
         "errors_about_files",
@@ -294,7 +294,7 @@ fn about_files() {
 #[test]
 fn have_places_for_programs() {
     let error = from_text(&good_but("gpus = 64", "gpsu = 64")).expect_err("misspelt");
-    let InstanceError::Broken(problems) = &error else {
+    let InputError::Broken(problems) = &error else {
         panic!("{error}");
     };
     let place = problems.list()[0].place().expect("it has a place");

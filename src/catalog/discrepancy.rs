@@ -1,42 +1,29 @@
 //! `[cluster.discrepancy]`: what measured runs say beyond the formulas.
 
-use std::borrow::Cow;
+use serde_json::{Value as Json, json};
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-
-use super::document::{Node, Origin, Tree};
-use super::error::Problems;
-use super::file::DiscrepancySection;
-use super::reader::{Field, Value};
+use super::sections::DiscrepancySection;
 use crate::cluster::{DIMENSIONS, Discrepancy};
+use crate::reading::values::number;
+use crate::reading::{Field, Node, Problems, Tree, Value};
 
 /// A list of numbers of either sign.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Numbers(pub(crate) Vec<f64>);
+pub(crate) struct Numbers(Vec<f64>);
 
 /// A list of coordinates.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Points(pub(crate) Vec<[f64; DIMENSIONS]>);
+pub(crate) struct Points(Vec<[f64; DIMENSIONS]>);
 
 /// What to do about a broken list.
 const HINT: &str = "`parlayout calibrate --learn-residuals` writes this section";
-/// Largest number: beyond it arithmetic loses its meaning.
-const LARGEST: f64 = 1e9;
 
 /// The numbers of a list.
 fn numbers(node: &Node) -> Option<Vec<f64>> {
-    let Tree::List(items) = &node.value else {
-        return None;
-    };
-    let number = |item: &Node| {
-        let number = match item.value {
-            Tree::Integer(Some(number)) => number as f64,
-            Tree::Float(number) => number,
-            _ => return None,
-        };
-        (number.abs() <= LARGEST).then_some(number)
-    };
-    items.iter().map(number).collect()
+    match &node.value {
+        Tree::List(items) => items.iter().map(number).collect(),
+        _ => None,
+    }
 }
 
 impl Value for Numbers {
@@ -47,6 +34,10 @@ impl Value for Numbers {
             problems.add(&node.origin, text, HINT);
         }
         list.map(Self)
+    }
+
+    fn schema() -> Json {
+        json!({ "type": "array", "items": { "type": "number" } })
     }
 }
 
@@ -64,57 +55,26 @@ impl Value for Points {
         }
         points.map(Self)
     }
-}
 
-impl JsonSchema for Numbers {
-    fn schema_name() -> Cow<'static, str> {
-        "Numbers".into()
-    }
-    fn inline_schema() -> bool {
-        true
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "array", "items": { "type": "number" } })
-    }
-}
-
-impl JsonSchema for Points {
-    fn schema_name() -> Cow<'static, str> {
-        "Points".into()
-    }
-    fn inline_schema() -> bool {
-        true
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let point = json_schema!({
+    fn schema() -> Json {
+        let point = json!({
             "type": "array", "items": { "type": "number" },
             "minItems": DIMENSIONS, "maxItems": DIMENSIONS
         });
-        json_schema!({ "type": "array", "items": point })
+        json!({ "type": "array", "items": point })
     }
 }
 
-/// The section is broken, which is reported.
-pub(super) struct Broken;
-
-/// The section's content, if the file has it.
+/// The section's content, if the file has it; `None` if it is broken.
 pub(super) fn resolve(
     field: &Field<DiscrepancySection>,
     problems: &mut Problems,
-) -> Result<Option<Discrepancy>, Broken> {
-    match field {
-        Field::Absent => Ok(None),
-        Field::Broken => Err(Broken),
-        Field::Given(section, at) => complete(section, at, problems).map(Some).ok_or(Broken),
-    }
-}
-
-fn complete(
-    section: &DiscrepancySection,
-    at: &Origin,
-    problems: &mut Problems,
-) -> Option<Discrepancy> {
-    let at = Some(at);
+) -> Option<Option<Discrepancy>> {
+    let (section, at) = match field {
+        Field::Absent => return Some(None),
+        Field::Broken => return None,
+        Field::Given(section, at) => (section, Some(at)),
+    };
     macro_rules! take {
         ($key:ident) => {
             section.$key.required(
@@ -127,19 +87,19 @@ fn complete(
     }
     let (amplitude, length_scale, noise) = (take!(amplitude), take!(length_scale), take!(noise));
     let (weights, points) = (take!(weights)?.0, take!(points)?.0);
-    let (amplitude, length_scale, noise) = (amplitude?.0, length_scale?.0, noise?.0);
+    let (amplitude, length_scale, noise) = (amplitude?, length_scale?, noise?);
     let flaw = if weights.len() != points.len() {
         format!("has {} weights for {} points", weights.len(), points.len())
-    } else if length_scale <= 0.0 || noise <= 0.0 {
-        "needs a `length_scale` and a `noise` above 0".to_owned()
+    } else if amplitude < 0.0 || length_scale <= 0.0 || noise <= 0.0 {
+        "needs an `amplitude` of at least 0, and a `length_scale` and a `noise` above 0".to_owned()
     } else {
-        return Some(Discrepancy {
+        return Some(Some(Discrepancy {
             points,
             weights,
             amplitude,
             length_scale,
             noise,
-        });
+        }));
     };
     problems.add_anywhere(at, format!("`cluster.discrepancy` {flaw}"), HINT);
     None

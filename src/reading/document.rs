@@ -1,13 +1,14 @@
 //! TOML text as a tree in which every value knows where it was written.
 
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
 
 use super::error::{Problems, shown};
+use super::text_file;
 
 /// A text that values are read from.
 #[derive(Debug, PartialEq, Eq)]
@@ -20,6 +21,30 @@ pub(crate) struct Source {
     pub(crate) folder: PathBuf,
     /// Whether lines are numbered.
     pub(crate) kind: SourceKind,
+}
+
+impl Source {
+    /// A file that the value at `at` names.
+    pub(crate) fn named_at(file: &Path, at: &Origin, problems: &mut Problems) -> Option<Arc<Self>> {
+        match text_file::read(file) {
+            Ok(text) => Some(Arc::new(Self::of_file(file, text))),
+            Err((reason, hint)) => {
+                let file = shown(&file.to_string_lossy());
+                problems.add(at, format!("cannot read `{file}`: {reason}"), hint);
+                None
+            }
+        }
+    }
+
+    /// The text of a file.
+    pub(crate) fn of_file(file: &Path, text: String) -> Self {
+        Self {
+            name: file.display().to_string(),
+            text,
+            folder: file.parent().unwrap_or(Path::new("")).to_owned(),
+            kind: SourceKind::File,
+        }
+    }
 }
 
 /// What a source is.

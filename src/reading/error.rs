@@ -6,10 +6,11 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use super::document::{Origin, SourceKind};
+use super::{join, spelling};
 
-/// Why an input gives no instance.
-#[derive(Debug, Clone, Error, PartialEq, Eq)]
-pub enum InstanceError {
+/// Why an input cannot be used.
+#[derive(Debug, Clone, Error)]
+pub enum InputError {
     /// The file cannot be read as text.
     #[error("cannot read `{}`: {reason}\nhint: {hint}", shown(&.path.to_string_lossy()))]
     Unreadable {
@@ -25,7 +26,7 @@ pub enum InstanceError {
     Broken(Problems),
 }
 
-impl InstanceError {
+impl InputError {
     /// The first line, without place and remedy, for a table of many files.
     #[must_use]
     pub fn summary(&self) -> String {
@@ -44,11 +45,15 @@ impl InstanceError {
 ///
 /// Displays as one text that reads after `error: `; each further problem starts with `error: `
 /// itself.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Problems {
     list: Vec<Problem>,
     warnings: Vec<String>,
+    elsewhere: Option<Elsewhere>,
 }
+
+/// A hint for a key that belongs in another section than that at the path: `elsewhere(path, key)`.
+pub(crate) type Elsewhere = fn(&str, &str) -> Option<String>;
 
 /// One broken rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,6 +83,14 @@ const MOST_SHOWN: usize = 30;
 const WIDEST: usize = 90;
 
 impl Problems {
+    /// No problems yet of a text whose sections are known to `elsewhere`.
+    pub(crate) fn of_sections(elsewhere: Elsewhere) -> Self {
+        Self {
+            elsewhere: Some(elsewhere),
+            ..Self::default()
+        }
+    }
+
     /// The problems, in the order of the text.
     #[must_use]
     pub fn list(&self) -> &[Problem] {
@@ -110,22 +123,41 @@ impl Problems {
         });
     }
 
+    /// Adds a key that the section at `path`, which has the keys `known`, does not have.
+    pub(crate) fn add_unknown_key(
+        &mut self,
+        origin: &Origin,
+        path: &str,
+        key: &str,
+        known: &[&'static str],
+    ) {
+        let elsewhere = |key: &str| self.elsewhere.and_then(|hint| hint(path, key));
+        let hint = elsewhere(key)
+            .or_else(|| spelling::did_you_mean(key, known.iter().copied()))
+            .or_else(|| elsewhere(spelling::synonym(key)?))
+            .unwrap_or_else(|| {
+                format!("known keys here: {}", spelling::list(known.iter().copied()))
+            });
+        self.add(
+            origin,
+            format!("unknown key `{}`", shown(&join(path, key))),
+            hint,
+        );
+    }
+
     /// Notes what the reader should know, though it is not an error.
     pub(crate) fn warn(&mut self, text: impl Into<String>) {
         self.warnings.push(text.into());
     }
 
     /// `value` and the warnings, unless there are problems.
-    pub(crate) fn none_or<T>(
-        mut self,
-        value: Option<T>,
-    ) -> Result<(T, Vec<String>), InstanceError> {
+    pub(crate) fn none_or<T>(mut self, value: Option<T>) -> Result<(T, Vec<String>), InputError> {
         match value {
             Some(value) if self.list.is_empty() => Ok((value, self.warnings)),
             _ => {
                 debug_assert!(!self.list.is_empty(), "a value is missing without a reason");
                 self.list.sort_by_key(Problem::position);
-                Err(InstanceError::Broken(self))
+                Err(InputError::Broken(self))
             }
         }
     }

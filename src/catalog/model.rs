@@ -1,0 +1,119 @@
+//! `[model]`: from the shape to a checked [`Transformer`].
+
+use super::sections::ModelSection;
+use crate::reading::{Field, Origin, Problems, SourceKind};
+use crate::transformer::{Biases, Embeddings, FeedForward, Normalization, Transformer};
+
+/// Largest values, far beyond any network, so that no count overflows.
+const MOST_LAYERS: u64 = 1024;
+const WIDEST_HIDDEN: u64 = 1 << 20;
+const WIDEST_ATTENTION: u64 = 1 << 22;
+const LARGEST_VOCABULARY: u64 = 1 << 26;
+
+/// The network of a section over its bases.
+pub(crate) fn complete(
+    section: &ModelSection,
+    name: String,
+    origin: Option<&Origin>,
+    problems: &mut Problems,
+) -> Option<Transformer> {
+    let mut required = |field: &Field<u64>, key: &str, most: u64, example: u64| {
+        let path = format!("model.{key}");
+        let hint = format!("write a number such as `{key} = {example}`");
+        let value = field.required(&path, origin, &hint, problems);
+        field.at_most(most, &path, problems);
+        value
+    };
+    let layers = required(&section.layers, "layers", MOST_LAYERS, 40);
+    let hidden = required(&section.hidden, "hidden", WIDEST_HIDDEN, 5120);
+    let heads = required(&section.heads, "heads", WIDEST_HIDDEN, 40);
+    let feed_forward_width = required(
+        &section.feed_forward_width,
+        "feed_forward_width",
+        WIDEST_ATTENTION,
+        13824,
+    );
+    let vocabulary = required(&section.vocabulary, "vocabulary", LARGEST_VOCABULARY, 32000);
+    let positions = &section.learned_positions;
+    positions.at_most(LARGEST_VOCABULARY, "model.learned_positions", problems);
+    let (layers, hidden, heads) = (layers?, hidden?, heads?);
+    let key_value_heads = key_value_heads(section, heads, problems)?;
+    let head_width = head_width(section, hidden, heads, problems)?;
+    if heads.saturating_mul(head_width) > WIDEST_ATTENTION {
+        let at = own(&[section.head_width.origin(), section.heads.origin()]);
+        problems.add_anywhere(
+            at,
+            format!("{heads} heads of width {head_width} are wider than any network"),
+            format!("`heads` times `head_width` is at most {WIDEST_ATTENTION}"),
+        );
+    }
+    Some(Transformer {
+        name: section.name.or_default(name)?,
+        layers: u32::try_from(layers).unwrap_or(u32::MAX),
+        hidden,
+        heads,
+        key_value_heads,
+        head_width,
+        feed_forward_width: feed_forward_width?,
+        feed_forward: section.feed_forward.or_default(FeedForward::Gated)?,
+        vocabulary: vocabulary?,
+        embeddings: section.embeddings.or_default(Embeddings::Untied)?,
+        normalization: section.normalization.or_default(Normalization::RmsNorm)?,
+        biases: section.biases.or_default(Biases::None)?,
+        learned_positions: positions.or_default(0)?,
+    })
+}
+
+fn key_value_heads(section: &ModelSection, heads: u64, problems: &mut Problems) -> Option<u64> {
+    let groups = section.key_value_heads.or_default(heads)?;
+    if !heads.is_multiple_of(groups) {
+        let at = own(&[section.key_value_heads.origin(), section.heads.origin()]);
+        problems.add_anywhere(
+            at,
+            format!("`model.key_value_heads` is {groups}, which does not divide the {heads} heads"),
+            format!("write one of {}", divisors(heads)),
+        );
+    }
+    Some(groups)
+}
+
+fn head_width(
+    section: &ModelSection,
+    hidden: u64,
+    heads: u64,
+    problems: &mut Problems,
+) -> Option<u64> {
+    match &section.head_width {
+        Field::Given(width, _) => return Some(*width),
+        Field::Broken => return None,
+        Field::Absent => {}
+    }
+    if !hidden.is_multiple_of(heads) {
+        let at = own(&[section.heads.origin(), section.hidden.origin()]);
+        problems.add_anywhere(
+            at,
+            format!("{heads} heads do not divide a hidden size of {hidden}"),
+            "correct `heads` or `hidden`, or give `head_width` if it is set apart",
+        );
+        return None;
+    }
+    Some(hidden / heads)
+}
+
+/// The first place that is in the user's own text.
+fn own<'a>(origins: &[Option<&'a Origin>]) -> Option<&'a Origin> {
+    origins
+        .iter()
+        .flatten()
+        .find(|origin| origin.source.kind != SourceKind::Catalog)
+        .copied()
+}
+
+/// The divisors of a number, as a list for people.
+fn divisors(number: u64) -> String {
+    let divisors: Vec<String> = (1..=number.min(256))
+        .filter(|divisor| number.is_multiple_of(*divisor))
+        .map(|divisor| divisor.to_string())
+        .collect();
+    divisors.join(", ")
+}

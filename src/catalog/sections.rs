@@ -1,0 +1,155 @@
+//! What files state of networks, GPUs, clusters and frameworks, before it is checked.
+
+use super::discrepancy::{Numbers, Points};
+use crate::cluster::{Accelerator, Calibration, Cluster, Efficiency, MemoryError};
+use crate::figures::stated::Stated;
+use crate::framework::{Framework, MemoryProfile, SpeedProfile};
+use crate::reading::section::section;
+use crate::transformer::{Biases, Embeddings, FeedForward, Normalization};
+
+section! {
+    /// The network: a preset, a Hugging Face config, or its shape. Keys of the shape override
+    /// preset and config.
+    struct ModelSection {
+        /// A model of the catalog.
+        preset: String,
+        /// Path of a Hugging Face `config.json`, relative to this file.
+        config: String,
+        /// What to call the model.
+        name: String,
+        /// Transformer layers.
+        layers: u64,
+        /// Hidden size.
+        hidden: u64,
+        /// Attention heads.
+        heads: u64,
+        /// Heads of keys and values; default: as many as `heads`.
+        key_value_heads: u64,
+        /// Width of one head; default: `hidden / heads`.
+        head_width: u64,
+        /// Width of the feed-forward block.
+        feed_forward_width: u64,
+        /// Structure of the feed-forward block: three matrices (gated, default) or two (plain).
+        feed_forward: FeedForward,
+        /// Entries of the vocabulary, with padding if the framework pads it.
+        vocabulary: u64,
+        /// Whether the output layer shares the embedding's weights; default: untied.
+        embeddings: Embeddings,
+        /// Normalization of each block's input; default: rmsnorm.
+        normalization: Normalization,
+        /// Which linear layers carry a bias; default: none.
+        biases: Biases,
+        /// Entries of a learned position embedding; default: rotary, no entries.
+        learned_positions: u64,
+        /// Where the figures come from.
+        source: String,
+    }
+    reserved {
+        "experts": "mixtures of experts",
+        "experts_per_token": "mixtures of experts",
+        "expert_width": "mixtures of experts",
+        "shared_experts": "mixtures of experts",
+        "prediction_layers": "multi-token prediction",
+        "window": "sliding-window attention",
+    }
+}
+
+section! {
+    /// The machine: a preset, a cluster file, or its figures. Figures override preset and file.
+    struct ClusterSection {
+        /// A cluster of the catalog.
+        preset: String,
+        /// Path of a cluster file, relative to this file: the keys of this section at its top.
+        file: String,
+        /// What to call the cluster.
+        name: String,
+        /// GPUs of the job.
+        gpus: u64,
+        /// A GPU of the catalog.
+        accelerator: String,
+        /// What software reaches of the hardware's peaks.
+        efficiency: Stated<Efficiency>,
+        /// How far to trust the figures.
+        calibration: CalibrationSection,
+        /// What measured runs say beyond the formulas.
+        discrepancy: DiscrepancySection,
+        /// The framework that the cluster's figures were fitted with, and its own fitted figures.
+        framework: FrameworkSection,
+        /// Where the figures come from.
+        source: String,
+    }
+    parts {
+        /// The GPU's figures.
+        gpu: Stated<Accelerator>,
+        /// Nodes and networks.
+        network: Stated<Cluster>,
+    }
+    reserved {
+        "groups": "clusters of several kinds of GPU",
+        "accelerators": "clusters of several kinds of GPU",
+    }
+}
+
+section! {
+    /// How far to trust a cluster's figures.
+    struct CalibrationSection {
+        /// Where the figures come from.
+        source: String,
+    }
+    parts {
+        /// Origin and error of the speeds.
+        speeds: Stated<Calibration>,
+        /// Error of predicted peaks.
+        memory: Stated<MemoryError>,
+    }
+}
+
+section! {
+    /// What measured runs say beyond the formulas: a Gaussian process on the logarithm of
+    /// (measured / predicted step time), as `parlayout calibrate --learn-residuals` writes it.
+    struct DiscrepancySection {
+        /// Standard deviation of the residuals before any run is seen.
+        amplitude: f64,
+        /// Distance over which residuals are alike.
+        length_scale: f64,
+        /// Standard deviation of a run's own residual.
+        noise: f64,
+        /// Weight of each run.
+        weights: Numbers,
+        /// Coordinates of each run.
+        points: Points,
+    }
+}
+
+section! {
+    /// The training framework: a preset (default: the cluster's, else `megatron-lm`), and what
+    /// differs from it.
+    struct FrameworkSection {
+        /// A framework of the catalog.
+        preset: String,
+        /// What to call the framework.
+        name: String,
+        /// Memory habits.
+        memory: Stated<MemoryProfile>,
+        /// Speed of the software.
+        speed: Stated<SpeedProfile>,
+        /// Where the figures come from.
+        source: String,
+    }
+    parts {
+        /// Rules and habits.
+        rules: Stated<Framework>,
+    }
+}
+
+section! {
+    /// One GPU of the catalog.
+    struct AcceleratorSection {
+        /// Where the figures come from.
+        source: String,
+    }
+    parts {
+        /// Its figures.
+        gpu: Stated<Accelerator>,
+    }
+}
