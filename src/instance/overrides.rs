@@ -212,18 +212,16 @@ fn full_path(key: &str, at: &Origin, problems: &mut Problems) -> Option<String> 
     }
     let found = paths::of_leaf(key);
     match found.as_slice() {
-        [path] => Some(path.clone()),
+        [path] => Some((*path).to_owned()),
         [] => {
-            let known = paths::leaves();
-            let hint = spelling::did_you_mean(key, known.iter().map(String::as_str))
-                .unwrap_or_else(|| {
-                    "write a key of an instance file, such as `cluster.gpus`".to_owned()
-                });
+            let hint = spelling::did_you_mean(key, paths::leaves()).unwrap_or_else(|| {
+                "write a key of an instance file, such as `cluster.gpus`".to_owned()
+            });
             problems.add(at, format!("unknown key `{}`", shown(key)), hint);
             None
         }
         several => {
-            let list = spelling::list(several.iter().map(String::as_str));
+            let list = spelling::list(several.iter().copied());
             problems.add(
                 at,
                 format!("`{key}` is not unique"),
