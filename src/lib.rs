@@ -24,6 +24,7 @@ pub mod report;
 pub mod rules;
 pub mod space;
 pub mod transformer;
+pub mod verify;
 pub mod workload;
 
 pub use figures::{cluster, framework};

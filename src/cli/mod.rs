@@ -14,6 +14,7 @@ mod logs;
 mod price;
 mod runs;
 mod solve;
+mod verify;
 
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
@@ -30,6 +31,8 @@ pub(crate) const BAD_INPUT: u8 = 2;
 pub(crate) const INFEASIBLE: u8 = 3;
 /// Exit code: stopped at a limit.
 pub(crate) const STOPPED: u8 = 4;
+/// Exit code: an answer is false.
+pub(crate) const REJECTED: u8 = 5;
 const ABOUT: &str = "\
 Finds the fastest parallel layout for training a large language model, proves it optimal, and \
 explains it.
@@ -51,6 +54,7 @@ Exit codes:
   2  bad input or usage
   3  proven infeasible; in `evaluate`, a rule is broken
   4  stopped at a limit; what was printed is the best known
+  5  in `verify`, the answer is false
 `batch` ends with the worst of its files: 2 before 3 before 4.";
 
 #[derive(Debug, Parser)]
@@ -86,6 +90,8 @@ enum Command {
     /// Say why there is no layout and what would repair that, what limits the best one, or why
     /// it has not another value.
     Explain(explain::ExplainArguments),
+    /// Check an answer of `solve` by another method: every figure, every rule, the whole space.
+    Verify(verify::VerifyArguments),
     /// Set two layouts side by side, term by term.
     Diff(diff::DiffArguments),
     /// Score predictions and picks against files of measured runs.
@@ -122,6 +128,7 @@ pub(crate) fn run() -> Result<ExitCode> {
         Command::Price(arguments) => price::run(&arguments, colour)?,
         Command::Evaluate(arguments) => evaluate::run(&arguments, colour)?,
         Command::Explain(arguments) => explain::run(&arguments, colour)?,
+        Command::Verify(arguments) => verify::run(&arguments, colour)?,
         Command::Diff(arguments) => diff::run(&arguments, colour)?,
         Command::Backtest(arguments) => backtest::run(&arguments, colour)?,
         Command::Calibrate(arguments) => calibrate::run(&arguments, colour)?,

@@ -29,7 +29,8 @@ mod search;
 pub use crate::reading::{InputError, Place, Problem, Problems};
 pub use file::json_schema;
 pub use overrides::{Flag, Overrides};
-pub use resolved::{from_resolved, resolved};
+pub(crate) use resolved::axes;
+pub use resolved::{Section, from_resolved, resolved};
 
 use crate::catalog::Machine;
 use crate::catalog::cluster::{self, Unstated};

@@ -9,7 +9,7 @@ use crate::axis::{AxisSet, FlaggedCombination};
 
 /// The class of each combination: two share one if they have the same values on all of `axes`.
 /// Without axes every combination is a class of its own.
-pub(super) fn classes(
+pub(crate) fn classes(
     candidates: impl Iterator<Item = FlaggedCombination>,
     axes: AxisSet,
 ) -> Vec<usize> {
@@ -27,7 +27,7 @@ pub(super) fn classes(
 
 /// The least known objectives of the classes.
 #[derive(Debug)]
-pub(super) struct Thresholds {
+pub(crate) struct Thresholds {
     count: usize,
     /// Objectives of the `count` best classes with their class, the least first.
     best: Vec<(i64, usize)>,
@@ -37,7 +37,7 @@ pub(super) struct Thresholds {
 
 impl Thresholds {
     /// For the `count` best of so many classes.
-    pub(super) fn new(count: usize, classes: usize) -> Self {
+    pub(crate) fn new(count: usize, classes: usize) -> Self {
         Self {
             count: count.min(classes).max(1),
             best: Vec::new(),
@@ -46,7 +46,7 @@ impl Thresholds {
     }
 
     /// Takes note of a plan.
-    pub(super) fn offer(&mut self, objective: i64, class: usize) {
+    pub(crate) fn offer(&mut self, objective: i64, class: usize) {
         self.of_class[class] = self.of_class[class].min(objective);
         if let Some(known) = self.best.iter().position(|entry| entry.1 == class) {
             if self.best[known].0 <= objective {
@@ -60,13 +60,13 @@ impl Thresholds {
     }
 
     /// What is above this is not among the best.
-    pub(super) fn limit(&self) -> i64 {
+    pub(crate) fn limit(&self) -> i64 {
         let last = self.best.get(self.count - 1);
         last.map_or(i64::MAX, |entry| entry.0)
     }
 
     /// What of a class is above this is not among the best, or not the best of its class.
-    pub(super) fn limit_of(&self, class: usize) -> i64 {
+    pub(crate) fn limit_of(&self, class: usize) -> i64 {
         self.limit().min(self.of_class[class])
     }
 }

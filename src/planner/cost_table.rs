@@ -10,7 +10,7 @@ use crate::layout::{Combination, Layout};
 use crate::plan::Extent;
 use crate::quantity::Seconds;
 use crate::rules::{Rule, RuleSet};
-use crate::space;
+use crate::space::{self, Listing};
 
 use super::quantise::{self, CellUnits, Quantum, StageLists};
 
@@ -73,7 +73,20 @@ impl<'a> CostTable<'a> {
     #[must_use]
     pub fn within(instance: &'a Instance, time_limit: Option<Duration>) -> Self {
         let deadline = time_limit.and_then(|limit| Instant::now().checked_add(limit / LISTING));
-        let listed = space::list_until(instance, deadline);
+        Self::of(
+            instance,
+            space::list_until(instance, deadline),
+            quantum,
+        )
+    }
+
+    /// The same in the finest unit of time, for searches that need no small numbers.
+    #[must_use]
+    pub fn exactly(instance: &'a Instance) -> Self {
+        Self::of(instance, space::list(instance), finest_quantum)
+    }
+
+    fn of(instance: &'a Instance, listed: Listing, unit: fn(&[Costs], u32) -> Quantum) -> Self {
         let mut positions: HashMap<Combination, usize> = HashMap::new();
         let mut costs: Vec<Costs> = Vec::new();
         let mut cell_of = |candidate: &FlaggedCombination| {
@@ -93,7 +106,7 @@ impl<'a> CostTable<'a> {
             })
             .collect();
         let layers = instance.job.transformer.layers;
-        let quantum = quantum(&costs, layers);
+        let quantum = unit(&costs, layers);
         let mut lists = StageLists::default();
         let cells: Vec<CellUnits> = costs
             .iter()
@@ -177,6 +190,15 @@ fn quantum(costs: &[Costs], layers: u32) -> Quantum {
     let layer = least(&mut near.map(|(costs, _)| chunk(costs).value()));
     let sane = |time: f64| Seconds::new(time.clamp(1e-9, 1e12));
     Quantum::for_times(sane(fastest), sane(layer))
+}
+
+/// The finest unit of time for a space.
+fn finest_quantum(costs: &[Costs], layers: u32) -> Quantum {
+    let ideal = costs
+        .iter()
+        .map(|costs| ideal_step_time(costs, layers).value());
+    let fastest = ideal.fold(f64::INFINITY, f64::min);
+    Quantum::for_times(Seconds::new(fastest.clamp(1e-9, 1e12)), Seconds::ZERO)
 }
 
 /// Step time of a cell whose work splits evenly over its stages, without recomputation.

@@ -186,7 +186,7 @@ const LONGEST_EXPLANATION: Duration = Duration::from_secs(30);
 /// # Errors
 ///
 /// When the solver fails.
-pub(super) fn explain(
+pub(crate) fn explain(
     instance: &Instance,
     proof: Proof,
     deadline: Deadline,

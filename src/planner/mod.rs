@@ -1,7 +1,7 @@
 //! The only module that sees both sides: costs go into a program, its answer becomes a plan.
 
 pub mod best_first;
-mod classes;
+pub(crate) mod classes;
 pub mod constraints;
 pub mod cost_table;
 mod deadline;

@@ -20,7 +20,7 @@ use crate::cost_model::compute;
 use crate::instance::Instance;
 use crate::job::Job;
 use crate::layout::Checkpointing;
-use crate::plan::{Evaluated, Infeasibility, Nearest, Outcome, Violation};
+use crate::plan::{Evaluated, Infeasibility, Nearest, Outcome, Proof, Violation};
 use crate::quantity::{Flops, Mfu, Seconds};
 
 use super::{Best, PlanError, PlanOptions, best, plan};
@@ -39,6 +39,9 @@ pub enum Objective {
 }
 
 impl Objective {
+    /// Every objective.
+    pub const ALL: [Self; 4] = [Self::Mfu, Self::StepTime, Self::GpuHours, Self::FewestGpus];
+
     /// The spelling in flags and output.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -189,14 +192,14 @@ pub fn plan_for(
         Objective::FewestGpus => solve_ascending(instance, goal, options)?,
         _ => solve_counts(instance, goal, &goal.counts, options)?,
     };
-    let meets = |count: &&Count| count.fastest().is_some_and(|best| goal.is_met(best));
-    let chosen = match goal.objective {
-        Objective::FewestGpus => counts.iter().find(meets),
-        _ => counts.iter().filter(meets).min_by(|a, b| less_time(a, b)),
-    };
     let settled = counts.iter().all(Count::is_settled);
-    if let Some(chosen) = chosen {
-        let instance = on(instance, chosen.gpus);
+    let deciding = deciding(goal, &counts);
+    let last = goal.counts.last().unwrap_or(&instance.job.cluster.gpus);
+    let instance = on(instance, deciding.map_or(*last, |count| count.gpus));
+    if deciding
+        .and_then(Count::fastest)
+        .is_some_and(|best| goal.is_met(best))
+    {
         let outcome = match plan(&instance, options)? {
             Outcome::Optimal(plan) if !settled => Outcome::Feasible(plan),
             outcome => outcome,
@@ -207,10 +210,6 @@ pub fn plan_for(
             counts,
         });
     }
-    let nearest = counts.iter().filter(|count| count.fastest().is_some());
-    let nearest = nearest.min_by(|a, b| nearer(goal, a, b));
-    let last = goal.counts.last().unwrap_or(&instance.job.cluster.gpus);
-    let instance = on(instance, nearest.map_or(*last, |count| count.gpus));
     let outcome = match missed(&instance, goal, options)? {
         Outcome::Infeasible(why) if !settled => Outcome::Unknown(why.proof),
         outcome => outcome,
@@ -220,6 +219,19 @@ pub fn plan_for(
         outcome,
         counts,
     })
+}
+
+/// The number of GPUs that is best among those whose fastest layout meets the demands; where none
+/// does, the one that misses them by least; `None` where no layout is known.
+#[must_use]
+pub fn deciding<'a>(goal: &Goal, counts: &'a [Count]) -> Option<&'a Count> {
+    let meets = |count: &&Count| count.fastest().is_some_and(|best| goal.is_met(best));
+    let chosen = match goal.objective {
+        Objective::FewestGpus => counts.iter().find(meets),
+        _ => counts.iter().filter(meets).min_by(|a, b| less_time(a, b)),
+    };
+    let known = counts.iter().filter(|count| count.fastest().is_some());
+    chosen.or_else(|| known.min_by(|a, b| nearer(goal, a, b)))
 }
 
 /// The instance on another number of GPUs.
@@ -282,8 +294,9 @@ pub fn solve_ascending(
     Ok(counts)
 }
 
-/// How many of the numbers are needed, once they are enough.
-fn enough(goal: &Goal, counts: &[Count]) -> Option<usize> {
+/// How many of the numbers are needed to find the fewest GPUs, once they are enough.
+#[must_use]
+pub fn enough(goal: &Goal, counts: &[Count]) -> Option<usize> {
     let meets = |count: &Count| count.fastest().is_some_and(|best| goal.is_met(best));
     let first = counts.iter().position(meets)?;
     let beyond = counts.iter().enumerate().skip(first + 1);
@@ -341,8 +354,14 @@ fn missed(instance: &Instance, goal: &Goal, options: &PlanOptions) -> Result<Out
         Outcome::Optimal(plan) | Outcome::Feasible(plan) => (plan.choice, plan.proof),
         other => return Ok(other),
     };
+    Ok(Outcome::Infeasible(missing(goal, plan, proof)))
+}
+
+/// The demands that the fastest layout misses.
+#[must_use]
+pub fn missing(goal: &Goal, plan: Evaluated, proof: Proof) -> Infeasibility {
     let violations = goal.missed(&plan);
-    Ok(Outcome::Infeasible(Infeasibility {
+    Infeasibility {
         clashing_rules: violations
             .iter()
             .map(|missed| missed.rule.clone())
@@ -356,7 +375,7 @@ fn missed(instance: &Instance, goal: &Goal, options: &PlanOptions) -> Result<Out
             violations,
         }),
         proof,
-    }))
+    }
 }
 
 /// Most numbers of GPUs that are tried unless named.

@@ -24,5 +24,6 @@ pub mod scatter;
 mod style;
 pub mod table;
 mod trust;
+pub mod verdict;
 
 pub use style::{Colour, Style, shell_word};

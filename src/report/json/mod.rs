@@ -16,6 +16,7 @@ mod prediction;
 mod price;
 mod proof;
 mod reading;
+mod verdict;
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -37,6 +38,7 @@ use layout::{CandidateDocument, LayoutDocument};
 use objective::ObjectiveDocument;
 use prediction::PredictionDocument;
 use proof::{ProofDocument, ViolationDocument};
+pub(crate) use reading::layout;
 pub use reading::side;
 
 /// Name and version of the answer to an instance.
@@ -47,6 +49,7 @@ pub const EVALUATION: &str = "parlayout/evaluation/v1";
 pub use calibration::CALIBRATION;
 pub use pareto::{PARETO, pareto, pareto_schema};
 pub use price::{PRICE, price, price_schema};
+pub use verdict::{VERDICT, verdict, verdict_schema};
 
 /// The answer to an instance as a document of the format [`SOLUTION`], on several lines.
 #[must_use]

@@ -68,7 +68,8 @@ fn count_at(value: &Value, key: &str) -> Result<u32, String> {
         .ok_or_else(|| missing(key))
 }
 
-fn layout(value: &Value) -> Result<Layout, String> {
+/// The layout of a document.
+pub(crate) fn layout(value: &Value) -> Result<Layout, String> {
     let mut codes = [0; Axis::COUNT];
     for axis in Axis::ALL
         .into_iter()

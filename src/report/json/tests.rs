@@ -128,4 +128,5 @@ fn the_shipped_schemas_are_current() {
     check_shipped("comparison.schema.json", &comparison_schema());
     check_shipped("price.schema.json", &price_schema());
     check_shipped("pareto.schema.json", &pareto_schema());
+    check_shipped("verdict.schema.json", &verdict_schema());
 }

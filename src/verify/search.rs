@@ -1,0 +1,201 @@
+//! Searches a whole space by the dynamic program over stages, combination by combination.
+//!
+//! It shares the costs of a combination with the planner, in a unit of time so fine that rounding does
+//! not matter, and nothing else: no bound of the answer, no screening, no program. Combinations are
+//! visited in the order of a simple bound (work spread evenly, no recomputation), and those whose
+//! bound is above what the search itself has found are passed over.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use formulations::staged::bounds::balance_bound;
+use formulations::staged::cell_optimum_within;
+use rayon::prelude::*;
+
+use super::Options;
+use crate::axis::AxisSet;
+use crate::instance::Instance;
+use crate::layout::Layout;
+use crate::plan::{Evaluated, Formulation};
+use crate::planner;
+use crate::planner::classes::{Thresholds, classes};
+use crate::planner::cost_table::CostTable;
+use crate::planner::staged_cells::{Choice, choices, relaxed, variants};
+
+/// What to search for.
+pub(super) struct Search<'a> {
+    pub(super) formulation: Formulation,
+    /// Axes in one of which the layouts have to differ.
+    pub(super) diverse: AxisSet,
+    /// How many of the best layouts are sought.
+    pub(super) count: usize,
+    pub(super) options: &'a Options<'a>,
+}
+
+/// What was found.
+pub(super) struct Found {
+    /// The best layouts, best first, each of another combination, or different in one of the axes.
+    pub(super) best: Vec<Evaluated>,
+    pub(super) extent: Extent,
+    /// Rules whose violators are no part of the space's combinations.
+    pub(super) applied_before: Vec<&'static str>,
+}
+
+/// How much was searched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Extent {
+    /// Combinations of the space.
+    pub combinations: u64,
+    /// They break a rule on discrete choices.
+    pub broken: u64,
+    /// Their bound is above what was found.
+    pub passed_over: u64,
+    /// Their best layout was computed, or that they have none.
+    pub searched: u64,
+}
+
+impl Extent {
+    /// Both together.
+    pub(super) const fn and(self, other: Self) -> Self {
+        Self {
+            combinations: self.combinations + other.combinations,
+            broken: self.broken + other.broken,
+            passed_over: self.passed_over + other.passed_over,
+            searched: self.searched + other.searched,
+        }
+    }
+}
+
+/// The best layouts of the space; `None` where the time was over.
+pub(super) fn search(instance: &Instance, search: &Search) -> Option<Found> {
+    let table = CostTable::exactly(instance);
+    let broken = table.entries.iter();
+    let broken = broken.filter(|entry| !entry.broken.is_empty()).count();
+    let (best, searched, legal) = match search.formulation {
+        Formulation::Staged => over_stages(&table, search)?,
+        Formulation::LayoutChoice => over_flags(&table, search),
+    };
+    let best = best
+        .into_iter()
+        .map(|layout| planner::evaluate(instance, layout));
+    let extent = Extent {
+        combinations: (legal + broken) as u64,
+        broken: broken as u64,
+        passed_over: (legal - searched) as u64,
+        searched: searched as u64,
+    };
+    let rules = table.applied_before.iter();
+    Some(Found {
+        best: best.collect(),
+        extent,
+        applied_before: rules.map(|rule| rule.as_str()).collect(),
+    })
+}
+
+/// The best layouts so far.
+struct Known {
+    thresholds: Thresholds,
+    /// The best layout of each class.
+    best: HashMap<usize, (i64, Layout)>,
+}
+
+impl Known {
+    fn new(count: usize, classes: &[usize]) -> Self {
+        let number = classes.iter().max().map_or(0, |last| last + 1);
+        Self {
+            thresholds: Thresholds::new(count, number),
+            best: HashMap::new(),
+        }
+    }
+
+    fn offer(&mut self, class: usize, objective: i64, layout: Layout) {
+        self.thresholds.offer(objective, class);
+        match self.best.get_mut(&class) {
+            Some(known) if known.0 <= objective => {}
+            _ => {
+                self.best.insert(class, (objective, layout));
+            }
+        }
+    }
+
+    /// The layouts of the `count` best classes.
+    fn layouts(self, count: usize) -> Vec<Layout> {
+        let mut best: Vec<(i64, Layout)> = self.best.into_values().collect();
+        best.sort();
+        best.truncate(count);
+        best.into_iter().map(|(_, layout)| layout).collect()
+    }
+}
+
+/// Over every cut and checkpointing that the framework takes: the layouts, how many combinations were
+/// searched, and how many are legal.
+fn over_stages(table: &CostTable, search: &Search) -> Option<(Vec<Layout>, usize, usize)> {
+    let layers = i64::from(table.instance.job.transformer.layers);
+    let choices = choices(table);
+    let classes = classes(choices.iter().map(Choice::candidate), search.diverse);
+    let bound = |choice: &Choice| balance_bound(&relaxed(table, choice).cell, layers);
+    let bounds: Vec<i64> = choices.par_iter().map(bound).collect();
+    let mut order: Vec<usize> = (0..choices.len()).collect();
+    order.sort_by_key(|&index| (bounds[index], index));
+    let known = Mutex::new(Known::new(search.count, &classes));
+    let (next, searched) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let is_cut = AtomicBool::new(false);
+    let lock = || {
+        known
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    };
+    rayon::broadcast(|_| {
+        while let Some(&index) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let class = classes[index];
+            let (limit, limit_of) = {
+                let known = lock();
+                (known.thresholds.limit(), known.thresholds.limit_of(class))
+            };
+            if bounds[index] > limit {
+                break;
+            }
+            if search.options.deadline.is_over() {
+                is_cut.store(true, Ordering::Relaxed);
+                break;
+            }
+            if bounds[index] > limit_of {
+                continue;
+            }
+            let done = searched.fetch_add(1, Ordering::Relaxed) + 1;
+            (search.options.progress)(done as u64, order.len() as u64);
+            let choice = &choices[index];
+            for variant in variants(table, choice) {
+                let plan = cell_optimum_within(&variant.cell, 0, layers, limit_of);
+                if let Some(plan) = plan {
+                    lock().offer(class, plan.objective, variant.layout(choice, &plan));
+                }
+            }
+        }
+    });
+    let known = known.into_inner().ok()?;
+    let (searched, legal) = (searched.into_inner(), choices.len());
+    (!is_cut.into_inner()).then(|| (known.layouts(search.count), searched, legal))
+}
+
+/// Over the framework's own cut under one flag: every layout is computed.
+fn over_flags(table: &CostTable, search: &Search) -> (Vec<Layout>, usize, usize) {
+    let candidates = table.entries.iter().map(|entry| entry.candidate);
+    let classes = classes(candidates, search.diverse);
+    let fitting = table.entries.par_iter().map(|entry| {
+        let exact = table.exact(entry);
+        exact.map(|(layout, cost)| {
+            (CostTable::fits(&cost, table.capacity)).then_some((cost.units, layout))
+        })
+    });
+    let fitting: Vec<Option<Option<(i64, Layout)>>> = fitting.collect();
+    let legal = fitting.iter().flatten().count();
+    let mut known = Known::new(search.count, &classes);
+    for (found, &class) in fitting.into_iter().zip(&classes) {
+        if let Some((units, layout)) = found.flatten() {
+            known.offer(class, units, layout);
+        }
+    }
+    (known.layouts(search.count), legal, legal)
+}
