@@ -19,4 +19,5 @@ mod resolved;
 mod runs;
 mod staged;
 mod support;
+mod verify;
 mod worked_rows;
