@@ -50,7 +50,7 @@ Start here:
   parlayout catalog                    names of models, clusters and frameworks
 
 Exit codes:
-  0  solved, or the layout obeys every rule
+  0  solved; the layout obeys every rule; the answer is true
   2  bad input or usage
   3  proven infeasible; in `evaluate`, a rule is broken
   4  stopped at a limit; what was printed is the best known

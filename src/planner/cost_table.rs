@@ -73,11 +73,7 @@ impl<'a> CostTable<'a> {
     #[must_use]
     pub fn within(instance: &'a Instance, time_limit: Option<Duration>) -> Self {
         let deadline = time_limit.and_then(|limit| Instant::now().checked_add(limit / LISTING));
-        Self::of(
-            instance,
-            space::list_until(instance, deadline),
-            quantum,
-        )
+        Self::of(instance, space::list_until(instance, deadline), quantum)
     }
 
     /// The same in the finest unit of time, for searches that need no small numbers.

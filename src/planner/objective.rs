@@ -131,7 +131,7 @@ fn figures(number: f64) -> String {
 }
 
 /// Name of the demand on time.
-const DEADLINE: &str = "deadline";
+pub const DEADLINE: &str = "deadline";
 /// Name of the demand on utilisation.
 const AT_LEAST_MFU: &str = "at_least_mfu";
 

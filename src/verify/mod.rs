@@ -14,7 +14,7 @@ mod strict_json;
 
 use crate::axis::AxisSet;
 use crate::instance::{Instance, InstanceError};
-use crate::plan::{self, Evaluated, Formulation, Outcome, Plan, Proof};
+use crate::plan::{self, Evaluated, Formulation, Infeasibility, Outcome, Plan, Proof};
 use crate::planner::layout_choice::NEGLIGIBLE_RISK;
 use crate::planner::{Deadline, PlanError, constraints, infeasibility};
 use crate::quantity::Seconds;
@@ -266,7 +266,7 @@ impl Checks<'_> {
                 self.note("the bound: a `feasible` answer does not say that its layout is best");
                 Ok(())
             }
-            Outcome::Infeasible(_) if misses_demands => Ok(()),
+            Outcome::Infeasible(why) if misses_demands => self.missed(instance, why),
             Outcome::Infeasible(_) => self.infeasible(instance, "status", Some(outcome.proof())),
             Outcome::Unknown(_) => {
                 self.note("anything: an `unknown` answer says nothing");
@@ -332,6 +332,25 @@ impl Checks<'_> {
         }
         let cause = "another layout with at most half the risk is faster";
         Err(Rejected::better("safer", cause, instance, best).into())
+    }
+
+    /// The layout that misses the demands is the fastest.
+    fn missed(&mut self, instance: &Instance, why: &Infeasibility) -> Result<(), Stop> {
+        let nearest = why.nearest.as_ref();
+        let Some(fastest) = nearest.and_then(|nearest| nearest.evaluated.as_ref()) else {
+            return Ok(());
+        };
+        let Some(found) = self.search(instance, 1) else {
+            return Ok(());
+        };
+        is_whole(&why.proof, &found)?;
+        match found.best.first() {
+            Some(best) if is_slower(fastest, best) && !self.is_weaker(instance) => {
+                let place = "infeasibility.nearest.layout";
+                Err(Rejected::better(place, "another layout is faster", instance, best).into())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// No combination has a layout.

@@ -45,8 +45,11 @@ pub(super) fn read(document: &Value, asked: &Asked, goal: Goal) -> Result<Answer
     let gpus = deciding.map_or(goal.counts[goal.counts.len() - 1], |count| count.gpus);
     let instance = objective::on(&asked.instance, gpus);
     let outcome = answer::outcome(document, &instance)?;
-    let fastest = deciding.and_then(Count::fastest);
-    let (is_possible, misses_demands) = match fastest {
+    let fastest = match deciding.and_then(Count::fastest) {
+        Some(fastest) => Some(fastest.clone()),
+        None => slow(document, &instance, &counts)?,
+    };
+    let (is_possible, misses_demands) = match &fastest {
         Some(fastest) if goal.is_met(fastest) => (outcome.plan().is_some(), false),
         Some(_) => (outcome.plan().is_none(), is_settled),
         None => (outcome.plan().is_none(), false),
@@ -58,12 +61,31 @@ pub(super) fn read(document: &Value, asked: &Asked, goal: Goal) -> Result<Answer
     }
     let outcome = match (outcome, fastest) {
         (Outcome::Infeasible(Infeasibility { proof, .. }), Some(fastest)) => {
-            Outcome::Infeasible(objective::missing(&goal, fastest.clone(), proof))
+            Outcome::Infeasible(objective::missing(&goal, fastest, proof))
         }
         (outcome, _) => outcome,
     };
     let over = (goal, counts);
     Ok(Answer::over(asked, over, instance, outcome, misses_demands))
+}
+
+/// Where the last number of GPUs is too slow whatever the layout: the layout that is said to miss the
+/// demands by least.
+fn slow(
+    document: &Value,
+    instance: &Instance,
+    counts: &[Count],
+) -> Result<Option<Evaluated>, Stop> {
+    let nearest = &document["infeasibility"]["nearest"];
+    let is_too_slow = counts.last().is_some_and(|count| count.best.is_none());
+    let rules = nearest["violations"].as_array().into_iter().flatten();
+    let mut rules = rules.filter_map(|violation| violation["rule"].as_str());
+    let is_slow = rules.any(|rule| rule == objective::DEADLINE);
+    if !is_too_slow || !is_slow {
+        return Ok(None);
+    }
+    let place = "infeasibility.nearest.layout";
+    answer::legal(instance, &nearest["layout"], place).map(Some)
 }
 
 /// Whether an answer says something of every number of GPUs that it has to.

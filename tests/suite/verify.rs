@@ -153,7 +153,10 @@ fn a_worse_layout_or_none_is_rejected() {
                 choice: other.clone(),
                 alternatives: plan.alternatives[at + 1..].to_vec(),
                 safer: None,
-                proof: plan.proof.clone(),
+                proof: Proof {
+                    bound_mfu: other.prediction.mfu,
+                    ..plan.proof.clone()
+                },
             };
             let document = json::solution(&instance, &Outcome::Optimal(worse));
             assert_eq!(rejected(&document), "layout", "{}", instance.name);

@@ -1,8 +1,9 @@
 //! Changes of one value that make an answer false are found.
 //!
 //! What is left out is what can change without making an answer false: the names and texts that say
-//! how the instance was typed, the solver's name, an `optimal` that becomes the weaker `feasible`, and
-//! the last of the numbers of GPUs that were never tried.
+//! how the instance was typed, the solver's name, the program's name (an answer may be best in both), an
+//! `optimal` that becomes the weaker `feasible`, and the last of the numbers of GPUs, which need not
+//! have been tried.
 
 use super::*;
 
@@ -31,6 +32,7 @@ fn matters(place: &str) -> bool {
         "/warnings",
         "/resolved_instance",
         "/proof/solver",
+        "/proof/formulation",
     ];
     free.iter().all(|free| !place.starts_with(free))
 }
