@@ -30,7 +30,7 @@ pub use crate::reading::{InputError, Place, Problem, Problems};
 pub use file::json_schema;
 pub use overrides::{Flag, Overrides};
 pub(crate) use resolved::axes;
-pub use resolved::{Section, from_resolved, resolved};
+pub use resolved::{from_resolved, resolved};
 
 use crate::catalog::Machine;
 use crate::catalog::cluster::{self, Unstated};

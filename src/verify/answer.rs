@@ -42,7 +42,7 @@ pub(super) fn asked(document: &Value) -> Result<Asked, Stop> {
     if schema != json::SOLUTION {
         let text = format!(
             "the document is `{}`, not `{}`: `solve --format json` writes such a document",
-            instance::error::shown(schema),
+            crate::reading::shown(schema),
             json::SOLUTION
         );
         return Err(VerifyError::Unreadable(text).into());

@@ -72,7 +72,7 @@ fn shown(value: &Value) -> String {
     match value {
         Value::Array(items) => format!("a list of {}", items.len()),
         Value::Object(_) => "an object".to_owned(),
-        scalar => crate::instance::error::shown(&scalar.to_string()),
+        scalar => crate::reading::shown(&scalar.to_string()),
     }
 }
 

@@ -13,7 +13,8 @@ mod search;
 mod strict_json;
 
 use crate::axis::AxisSet;
-use crate::instance::{Instance, InstanceError};
+use crate::instance::Instance;
+use crate::reading::InputError;
 use crate::plan::{self, Evaluated, Formulation, Infeasibility, Outcome, Plan, Proof};
 use crate::planner::layout_choice::NEGLIGIBLE_RISK;
 use crate::planner::{Deadline, PlanError, constraints, infeasibility};
@@ -44,7 +45,7 @@ pub enum VerifyError {
     Unreadable(String),
     /// `resolved_instance` is no instance.
     #[error("`resolved_instance` is no instance: {0}")]
-    Instance(#[from] InstanceError),
+    Instance(#[from] InputError),
     /// What explains an infeasible instance failed.
     #[error(transparent)]
     Plan(#[from] PlanError),
