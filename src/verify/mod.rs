@@ -14,11 +14,11 @@ mod strict_json;
 
 use crate::axis::AxisSet;
 use crate::instance::Instance;
-use crate::reading::InputError;
 use crate::plan::{self, Evaluated, Formulation, Infeasibility, Outcome, Plan, Proof};
 use crate::planner::layout_choice::NEGLIGIBLE_RISK;
 use crate::planner::{Deadline, PlanError, constraints, infeasibility};
 use crate::quantity::Seconds;
+use crate::reading::InputError;
 
 use answer::Answer;
 pub use search::Extent;
