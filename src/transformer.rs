@@ -34,7 +34,61 @@ pub struct Transformer {
     pub biases: Biases,
     /// Learned position embeddings (entries); 0 with rotary embeddings.
     pub learned_positions: u64,
+    /// Small parts that differ between families.
+    pub small_parts: SmallParts,
 }
+
+/// Small parts that differ between families and together hold less than 0.1 % of the parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SmallParts {
+    /// Norms of the hidden size in one layer: 1 where attention and feed-forward block share
+    /// theirs (Falcon 7B), 4 where each has one before and one after (Gemma 2).
+    pub layer_norms: u64,
+    /// Norms of the hidden size outside the layers: the last one, in BLOOM also the embedding's.
+    pub outer_norms: u64,
+    /// Norms of queries and keys.
+    pub query_key_norms: QueryKeyNorms,
+    /// Whether the output layer has a bias.
+    pub output_bias: OutputBias,
+    /// Learned numbers in one layer's activation function (2 in Apertus).
+    pub activation_parameters: u64,
+}
+
+impl Default for SmallParts {
+    fn default() -> Self {
+        Self {
+            layer_norms: 2,
+            outer_norms: 1,
+            query_key_norms: QueryKeyNorms::None,
+            output_bias: OutputBias::None,
+            activation_parameters: 0,
+        }
+    }
+}
+
+choice!(
+    /// Norms of queries and keys before their product.
+    QueryKeyNorms, "a kind of norms of queries and keys" {
+        /// None.
+        None = "none",
+        /// One of the width of a head for all query heads, one for all key heads (Qwen 3).
+        Head = "head",
+        /// The same with a bias (Persimmon).
+        HeadWithBias = "head-with-bias",
+        /// One weight for each element of queries and keys (OLMo 2).
+        Full = "full",
+    }
+);
+
+choice!(
+    /// The bias of the output layer.
+    OutputBias, "a bias of the output layer" {
+        /// None.
+        None = "none",
+        /// One number for each entry of the vocabulary (Phi 2).
+        Vocabulary = "vocabulary",
+    }
+);
 
 choice!(
     /// Structure of a feed-forward block.
@@ -86,6 +140,10 @@ choice!(
         RmsNorm = "rmsnorm",
         /// A weight and a bias an element.
         LayerNorm = "layernorm",
+        /// `LayerNorm` with a weight and no bias (Cohere, MPT).
+        LayerNormWithoutBias = "layernorm-without-bias",
+        /// `LayerNorm` with neither (the first OLMo).
+        LayerNormWithoutParameters = "layernorm-without-parameters",
     }
 );
 
@@ -96,10 +154,59 @@ choice!(
         None = "none",
         /// Query, key and value only (Qwen 2).
         QueryKeyValue = "query-key-value",
+        /// All of the attention.
+        Attention = "attention",
+        /// Those of the feed-forward block (GPT-J).
+        FeedForward = "feed-forward",
+        /// All but query, key and value (GPT-Neo).
+        AllButQueryKeyValue = "all-but-query-key-value",
+        /// All but the attention's output.
+        AllButAttentionOutput = "all-but-attention-output",
         /// All (GPT).
         All = "all",
     }
 );
+
+impl Biases {
+    /// Whether queries, keys and values have one.
+    #[must_use]
+    pub const fn of_query_key_value(self) -> bool {
+        matches!(
+            self,
+            Self::QueryKeyValue | Self::Attention | Self::AllButAttentionOutput | Self::All
+        )
+    }
+
+    /// Whether the attention's output projection has one.
+    #[must_use]
+    pub const fn of_attention_output(self) -> bool {
+        matches!(
+            self,
+            Self::Attention | Self::AllButQueryKeyValue | Self::All
+        )
+    }
+
+    /// Whether the matrices of the feed-forward block have one.
+    #[must_use]
+    pub const fn of_feed_forward(self) -> bool {
+        matches!(
+            self,
+            Self::FeedForward | Self::AllButQueryKeyValue | Self::AllButAttentionOutput | Self::All
+        )
+    }
+}
+
+impl Normalization {
+    /// Parameters for each element.
+    #[must_use]
+    pub const fn parameters(self) -> u64 {
+        match self {
+            Self::LayerNormWithoutParameters => 0,
+            Self::RmsNorm | Self::LayerNormWithoutBias => 1,
+            Self::LayerNorm => 2,
+        }
+    }
+}
 
 impl FeedForward {
     /// Weight matrices of `h f` entries.
@@ -163,26 +270,60 @@ impl Transformer {
         self.layers as u64 * self.layer_weights() + 2 * self.embedding_weights()
     }
 
-    /// The exact number of parameters, as a framework reports it: matrices, two norms a layer
-    /// and a final one, biases, learned positions; a tied embedding counts once.
+    /// Parameters of the biases of one layer.
+    #[must_use]
+    pub const fn layer_biases(&self) -> u64 {
+        let mut biases = 0;
+        if self.biases.of_query_key_value() {
+            biases += self.attention_width() + 2 * self.key_value_width();
+        }
+        if self.biases.of_attention_output() {
+            biases += self.hidden;
+        }
+        if self.biases.of_feed_forward() {
+            biases += (self.feed_forward.matrices() - 1) * self.feed_forward_width + self.hidden;
+        }
+        biases
+    }
+
+    /// Parameters of the norms of one layer.
+    #[must_use]
+    pub const fn layer_norm_parameters(&self) -> u64 {
+        let query_key = match self.small_parts.query_key_norms {
+            QueryKeyNorms::None => 0,
+            QueryKeyNorms::Head => 2 * self.head_width,
+            QueryKeyNorms::HeadWithBias => 4 * self.head_width,
+            QueryKeyNorms::Full => self.attention_width() + self.key_value_width(),
+        };
+        self.small_parts.layer_norms * self.normalization.parameters() * self.hidden + query_key
+    }
+
+    /// All parameters of one layer.
+    #[must_use]
+    pub const fn layer_parameters(&self) -> u64 {
+        self.layer_weights()
+            + self.layer_norm_parameters()
+            + self.layer_biases()
+            + self.small_parts.activation_parameters
+    }
+
+    /// The exact number of parameters, as a framework reports it: matrices, norms, biases,
+    /// learned positions; a tied embedding counts once.
     #[must_use]
     pub const fn parameters(&self) -> u64 {
-        let norm = match self.normalization {
-            Normalization::RmsNorm => self.hidden,
-            Normalization::LayerNorm => 2 * self.hidden,
-        };
-        let query_key_value = self.attention_width() + 2 * self.key_value_width();
-        let up = (self.feed_forward.matrices() - 1) * self.feed_forward_width;
-        let bias = match self.biases {
-            Biases::None => 0,
-            Biases::QueryKeyValue => query_key_value,
-            Biases::All => query_key_value + self.hidden + up + self.hidden,
-        };
         let embeddings = match self.embeddings {
             Embeddings::Tied => self.embedding_weights(),
             Embeddings::Untied => 2 * self.embedding_weights(),
         };
-        let layer = self.layer_weights() + 2 * norm + bias;
-        self.layers as u64 * layer + embeddings + self.learned_positions * self.hidden + norm
+        let output_bias = match self.small_parts.output_bias {
+            OutputBias::None => 0,
+            OutputBias::Vocabulary => self.vocabulary,
+        };
+        let norms = self.small_parts.outer_norms * self.normalization.parameters() * self.hidden;
+        self.layers as u64 * self.layer_parameters()
+            + embeddings
+            + self.learned_positions * self.hidden
+            + norms
+            + output_bias
     }
 }

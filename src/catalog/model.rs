@@ -2,12 +2,13 @@
 
 use super::sections::ModelSection;
 use crate::reading::{Field, Origin, Problems, SourceKind};
-use crate::transformer::{Biases, Embeddings, FeedForward, Normalization, Transformer};
+use crate::transformer::{Biases, Embeddings, FeedForward, Normalization, SmallParts, Transformer};
 
 /// Largest values, far beyond any network, so that no count overflows.
 const MOST_LAYERS: u64 = 1024;
 const WIDEST_HIDDEN: u64 = 1 << 20;
 const WIDEST_ATTENTION: u64 = 1 << 22;
+const MOST_NORMS: u64 = 16;
 const LARGEST_VOCABULARY: u64 = 1 << 26;
 
 /// The network of a section over its bases.
@@ -35,7 +36,15 @@ pub(crate) fn complete(
     );
     let vocabulary = required(&section.vocabulary, "vocabulary", LARGEST_VOCABULARY, 32000);
     let positions = &section.learned_positions;
+    let activation = &section.activation_parameters;
     positions.at_most(LARGEST_VOCABULARY, "model.learned_positions", problems);
+    activation.at_most(WIDEST_HIDDEN, "model.activation_parameters", problems);
+    for (field, path) in [
+        (&section.layer_norms, "model.layer_norms"),
+        (&section.outer_norms, "model.outer_norms"),
+    ] {
+        field.at_most(MOST_NORMS, path, problems);
+    }
     let (layers, hidden, heads) = (layers?, hidden?, heads?);
     let key_value_heads = key_value_heads(section, heads, problems)?;
     let head_width = head_width(section, hidden, heads, problems)?;
@@ -61,6 +70,19 @@ pub(crate) fn complete(
         normalization: section.normalization.or_default(Normalization::RmsNorm)?,
         biases: section.biases.or_default(Biases::None)?,
         learned_positions: positions.or_default(0)?,
+        small_parts: small_parts(section)?,
+    })
+}
+
+fn small_parts(section: &ModelSection) -> Option<SmallParts> {
+    let default = SmallParts::default();
+    let query_key_norms = &section.query_key_norms;
+    Some(SmallParts {
+        layer_norms: section.layer_norms.or_default(default.layer_norms)?,
+        outer_norms: section.outer_norms.or_default(default.outer_norms)?,
+        query_key_norms: query_key_norms.or_default(default.query_key_norms)?,
+        output_bias: section.output_bias.or_default(default.output_bias)?,
+        activation_parameters: section.activation_parameters.or_default(0)?,
     })
 }
 

@@ -5,7 +5,9 @@ use crate::cluster::{Accelerator, Calibration, Cluster, Efficiency, MemoryError}
 use crate::figures::stated::Stated;
 use crate::framework::{Framework, MemoryProfile, SpeedProfile};
 use crate::reading::section::section;
-use crate::transformer::{Biases, Embeddings, FeedForward, Normalization};
+use crate::transformer::{
+    Biases, Embeddings, FeedForward, Normalization, OutputBias, QueryKeyNorms,
+};
 
 section! {
     /// The network: a preset, a Hugging Face config, or its shape. Keys of the shape override
@@ -41,6 +43,16 @@ section! {
         biases: Biases,
         /// Entries of a learned position embedding; default: rotary, no entries.
         learned_positions: u64,
+        /// Norms of the hidden size in one layer; default: 2.
+        layer_norms: u64,
+        /// Norms of the hidden size outside the layers; default: 1, the last one.
+        outer_norms: u64,
+        /// Norms of queries and keys: one for all heads, or as wide as all heads; default: none.
+        query_key_norms: QueryKeyNorms,
+        /// Whether the output layer has a bias; default: none.
+        output_bias: OutputBias,
+        /// Learned numbers in the activation function of one layer; default: none.
+        activation_parameters: u64,
         /// Where the figures come from.
         source: String,
     }

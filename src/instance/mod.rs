@@ -13,10 +13,8 @@ use crate::job::Job;
 use crate::layout_space::LayoutSpace;
 use crate::transformer::Transformer;
 
-mod architecture;
 mod check;
-mod config_fields;
-mod config_json;
+mod config;
 mod constraint;
 mod constraint_terms;
 mod file;

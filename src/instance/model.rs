@@ -1,6 +1,6 @@
 //! `[model]`: from preset, config and shape to a checked [`Transformer`].
 
-use super::config_json;
+use super::config;
 use crate::catalog;
 use crate::catalog::sections::ModelSection;
 use crate::reading::{Field, Origin, Problems, Value as _};
@@ -36,7 +36,7 @@ pub(crate) fn resolve(
                 return None;
             }
         },
-        (_, Field::Given(config, at)) => config_json::read(config, at, section, problems)?,
+        (_, Field::Given(path, at)) => config::read(path, at, section, problems)?,
         _ if shape.iter().all(|field| field.is_absent()) => {
             problems.add_anywhere(
                 origin,

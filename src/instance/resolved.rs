@@ -84,11 +84,20 @@ fn model(network: &Transformer) -> Section {
         ("normalization", network.normalization.as_str().into()),
         ("biases", network.biases.as_str().into()),
     ]);
-    if network.learned_positions > 0 {
-        model.insert(
-            "learned_positions".to_owned(),
-            network.learned_positions.into(),
-        );
+    let parts = &network.small_parts;
+    model.extend(table([
+        ("layer_norms", json!(parts.layer_norms)),
+        ("outer_norms", json!(parts.outer_norms)),
+        ("query_key_norms", parts.query_key_norms.as_str().into()),
+        ("output_bias", parts.output_bias.as_str().into()),
+    ]));
+    for (key, count) in [
+        ("learned_positions", network.learned_positions),
+        ("activation_parameters", parts.activation_parameters),
+    ] {
+        if count > 0 {
+            model.insert(key.to_owned(), count.into());
+        }
     }
     model
 }

@@ -150,6 +150,12 @@ impl Problems {
         self.warnings.push(text.into());
     }
 
+    /// Adds all of another list.
+    pub(crate) fn append(&mut self, mut other: Self) {
+        self.list.append(&mut other.list);
+        self.warnings.append(&mut other.warnings);
+    }
+
     /// `value` and the warnings, unless there are problems.
     pub(crate) fn none_or<T>(mut self, value: Option<T>) -> Result<(T, Vec<String>), InputError> {
         match value {

@@ -100,5 +100,6 @@ mod config_json;
 mod errors;
 mod hostile;
 mod meaning;
+mod model_parameters;
 mod schema;
 mod shipped_files;

@@ -2,7 +2,7 @@
 
 use super::Flags;
 use crate::job::Job;
-use crate::transformer::{Biases, Embeddings, FeedForward, Normalization};
+use crate::transformer::{Biases, Embeddings, FeedForward, Normalization, QueryKeyNorms};
 
 /// Megatron-LM pads the vocabulary to a multiple of this and the tensor-parallel degree.
 const VOCABULARY_MULTIPLE: u64 = 128;
@@ -27,6 +27,10 @@ pub(super) fn flags(job: &Job, tensor_parallel: u32, flags: &mut Flags) {
     match transformer.normalization {
         Normalization::RmsNorm => flags.value("normalization", "RMSNorm"),
         Normalization::LayerNorm => flags.value("normalization", "LayerNorm"),
+        Normalization::LayerNormWithoutBias | Normalization::LayerNormWithoutParameters => {
+            flags.value("normalization", "LayerNorm");
+            flags.comment("LayerNorm has a bias here, which the model's own has not.");
+        }
     }
     match transformer.biases {
         Biases::None => flags.switch("disable-bias-linear"),
@@ -35,6 +39,22 @@ pub(super) fn flags(job: &Job, tensor_parallel: u32, flags: &mut Flags) {
             flags.switch("add-qkv-bias");
         }
         Biases::All => {}
+        Biases::FeedForward
+        | Biases::Attention
+        | Biases::AllButQueryKeyValue
+        | Biases::AllButAttentionOutput => {
+            flags.comment("All linear layers have a bias here; not all of the model's own have.");
+        }
+    }
+    let parts = &transformer.small_parts;
+    if parts.query_key_norms != QueryKeyNorms::None {
+        flags.switch("qk-layernorm");
+    }
+    if (parts.layer_norms, parts.outer_norms) != (2, 1) {
+        flags.comment(format!(
+            "A layer has two norms here, and one follows the last; the model's own have {} and {}.",
+            parts.layer_norms, parts.outer_norms
+        ));
     }
     if transformer.learned_positions > 0 {
         flags.value("position-embedding-type", "learned_absolute");

@@ -12,7 +12,7 @@ use crate::layout::{
     Sharding, Stage,
 };
 use crate::quantity::BytesPerSecond;
-use crate::transformer::{Biases, Embeddings, FeedForward, Normalization, Transformer};
+use crate::transformer::{Biases, Embeddings, FeedForward, Normalization, SmallParts, Transformer};
 use crate::workload::{Optimizer, Precision, Workload};
 
 use super::record::Run;
@@ -246,6 +246,7 @@ fn transformer(run: &Run) -> Result<Transformer, Skip> {
         normalization: Normalization::RmsNorm,
         biases: Biases::None,
         learned_positions: 0,
+        small_parts: SmallParts::default(),
     })
 }
 

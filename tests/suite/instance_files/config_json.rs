@@ -1,5 +1,7 @@
 //! Hugging Face configs.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use super::*;
 
 const QWEN2: &str = r#"{
@@ -22,11 +24,10 @@ const OPT: &str = r#"{
 }"#;
 
 /// The instance of a `config.json` with this text, or the message.
-fn check(text: &str) -> Result<Instance, String> {
-    let hash = text.bytes().fold(0_u64, |hash, byte| {
-        hash.wrapping_mul(31).wrapping_add(u64::from(byte))
-    });
-    let name = format!("parlayout-{}-{hash:x}", std::process::id());
+pub(super) fn check(text: &str) -> Result<Instance, String> {
+    static CALLS: AtomicU32 = AtomicU32::new(0);
+    let call = CALLS.fetch_add(1, Ordering::Relaxed);
+    let name = format!("parlayout-{}-{call}", std::process::id());
     let folder = std::env::temp_dir().join(name);
     std::fs::create_dir_all(&folder).expect("the folder is writable");
     std::fs::write(folder.join("config.json"), text).expect("the folder is writable");
@@ -74,7 +75,7 @@ fn what_is_assumed_or_left_out_is_said() {
     };
     let unknown = warnings(&GEMMA.replace("\"gemma\"", "\"gamma\""));
     assert!(
-        unknown.contains("`model_type` `gamma` is not known: assumed"),
+        unknown.contains("`model_type` `gamma` is not known: read as a LLaMA"),
         "{unknown}"
     );
     let window = warnings(&GEMMA.replace("\"head_dim\"", "\"sliding_window\": 4096, \"head_dim\""));
@@ -123,6 +124,40 @@ fn networks_that_are_not_modelled_are_refused() {
             (
                 "a missing field",
                 check(&QWEN2.replace("num_hidden_layers", "layers")),
+            ),
+            ("a field of another family", with("\"num_query_groups\": 4")),
+            ("two names that disagree", with("\"n_head\": 16")),
+            (
+                "groups where the family has none",
+                check(&GPT2.replace("\"n_inner\": null", "\"num_key_value_heads\": 4")),
+            ),
+            (
+                "a shape within a field",
+                with("\"ffn_config\": { \"moe_num_experts\": 8 }"),
+            ),
+            (
+                "an unknown type with a field of its own",
+                check(&QWEN2.replace("\"qwen2\"", "\"gamma\", \"use_gate\": true")),
+            ),
+            (
+                "an unknown type that may have two matrices",
+                check(&QWEN2.replace("\"qwen2\"", "\"gamma\", \"hidden_act\": \"relu2\"")),
+            ),
+            ("a hybrid", check(&QWEN2.replace("qwen2", "falcon_h1"))),
+            (
+                "embeddings narrower than the hidden size",
+                check(&OPT.replace("proj_dim\": 2048", "proj_dim\": 512")),
+            ),
+            (
+                "the first ChatGLM",
+                check(&QWEN2.replace("\"qwen2\"", "\"chatglm\", \"inner_hidden_size\": 16384")),
+            ),
+            (
+                "an MPT with norms of queries and keys",
+                check(
+                    r#"{ "model_type": "mpt", "d_model": 64, "n_layers": 2,
+  "attn_config": { "qk_ln": true } }"#,
+                ),
             ),
             ("no JSON", check("{ \"model_type\": ")),
             ("no object", check("[1, 2]")),

@@ -1,0 +1,59 @@
+//! What a family makes of the fields of a config.
+
+use super::config::Size;
+use crate::catalog::sections::ModelSection;
+use crate::reading::{Field, Origin};
+use crate::transformer::{Biases, Embeddings, FeedForward, Normalization, SmallParts};
+
+/// The shape of a network.
+pub(super) struct Shape {
+    pub(super) layers: Size,
+    pub(super) hidden: Size,
+    pub(super) heads: Size,
+    pub(super) key_value_heads: Size,
+    /// Width of a head; `None`: hidden size over heads.
+    pub(super) head_width: Option<Size>,
+    pub(super) feed_forward_width: Size,
+    pub(super) vocabulary: Size,
+    pub(super) feed_forward: FeedForward,
+    pub(super) embeddings: Embeddings,
+    pub(super) normalization: Normalization,
+    pub(super) biases: Biases,
+    /// Entries of a learned position embedding.
+    pub(super) learned_positions: u64,
+    pub(super) small_parts: SmallParts,
+}
+
+impl Shape {
+    /// The shape as the keys of `[model]`.
+    pub(super) fn section(&self) -> ModelSection {
+        let at = &self.layers.origin;
+        let parts = &self.small_parts;
+        let count = |size: &Size| Field::Given(size.count, size.origin.clone());
+        let number = |count: u64| Field::Given(count, at.clone());
+        ModelSection {
+            layers: count(&self.layers),
+            hidden: count(&self.hidden),
+            heads: count(&self.heads),
+            key_value_heads: count(&self.key_value_heads),
+            head_width: self.head_width.as_ref().map_or(Field::Absent, count),
+            feed_forward_width: count(&self.feed_forward_width),
+            vocabulary: count(&self.vocabulary),
+            feed_forward: one_of(self.feed_forward, at),
+            embeddings: one_of(self.embeddings, at),
+            normalization: one_of(self.normalization, at),
+            biases: one_of(self.biases, at),
+            learned_positions: number(self.learned_positions),
+            layer_norms: number(parts.layer_norms),
+            outer_norms: number(parts.outer_norms),
+            query_key_norms: one_of(parts.query_key_norms, at),
+            output_bias: one_of(parts.output_bias, at),
+            activation_parameters: number(parts.activation_parameters),
+            ..ModelSection::default()
+        }
+    }
+}
+
+fn one_of<C>(choice: C, at: &Origin) -> Field<C> {
+    Field::Given(choice, at.clone())
+}
