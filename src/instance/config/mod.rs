@@ -20,7 +20,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value as Json};
 
 use crate::catalog::sections::ModelSection;
-use crate::reading::{Origin, Problems, Source, shown};
+use crate::reading::{Origin, Problems, Source};
 use config::{Config, Nesting};
 
 /// The name of the network and its shape, of which the instance itself may give parts. `path` is
