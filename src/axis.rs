@@ -135,6 +135,17 @@ impl Axis {
             .map(|position| position as u32)
     }
 
+    /// How several values are written: `1, 2 or 4`.
+    #[must_use]
+    pub fn any_of(self, codes: &[u32]) -> String {
+        let shown: Vec<String> = codes.iter().map(|&code| self.show(code)).collect();
+        match shown.as_slice() {
+            [] => "nothing".to_owned(),
+            [only] => only.clone(),
+            [first @ .., last] => format!("{} or {last}", first.join(", ")),
+        }
+    }
+
     /// How the value with this code is written.
     #[must_use]
     pub fn show(self, code: u32) -> String {

@@ -3,6 +3,7 @@
 
 pub mod axis;
 pub mod catalog;
+pub mod change;
 mod choice;
 pub mod constraint;
 pub mod cost_model;

@@ -1,19 +1,14 @@
 //! Why an instance has no layout, in words with amounts.
 
 use crate::axis::Axis;
-use crate::cost_model::memory;
-use crate::cost_model::pipeline::even_partition;
-use crate::framework::{CheckpointRule, Partition};
 use crate::instance::Instance;
-use crate::layout::{Layout, Stage};
 use crate::plan::{Formulation, Nearest};
 use crate::planner::infeasibility::{
-    Analysis, Correction, Requirement, RequirementSet, analyse, least_shortage, nearest, without,
+    Analysis, Correction, analyse, least_shortage, nearest, without,
 };
 use crate::planner::{Deadline, PlanError};
 use crate::quantity::Bytes;
-use crate::rules;
-use crate::rules::Rule;
+use crate::rules::{self, Requirement, Rule, RuleSet};
 
 use super::repairs::{Repair, repairs};
 use super::{Reread, TimeLimits};
@@ -80,8 +75,11 @@ pub fn reasons(
         let reasons = clash.iter().map(|requirement| Reason {
             requirement,
             name: requirement.name(instance),
-            message: match requirement {
-                Requirement::Listed(axis) if kept.contains(&axis) => asked(instance, axis),
+            message: match requirement.axis() {
+                Some(axis) if kept.contains(&axis) => {
+                    let values = instance.space.values(axis);
+                    format!("the question asks for {}", axis.any_of(values))
+                }
                 _ => message(instance, (&analysis, shortage), *clash, requirement),
             },
         });
@@ -106,7 +104,7 @@ pub fn reasons(
 /// The analysis without the corrections that touch axes that are kept, if any others are left.
 fn keeping(analysis: &Analysis, kept: &[Axis]) -> Analysis {
     let mut keeping = analysis.clone();
-    let touches = |it: &Correction, axis: Axis| it.dropped.contains(Requirement::Listed(axis));
+    let touches = |it: &Correction, axis: Axis| it.dropped.contains(Requirement::listed(axis));
     keeping
         .corrections
         .retain(|it| !kept.iter().any(|&axis| touches(it, axis)));
@@ -116,81 +114,29 @@ fn keeping(analysis: &Analysis, kept: &[Axis]) -> Analysis {
     keeping
 }
 
-/// What a requirement demands of this instance.
+/// What a requirement demands of this instance: by what it says of the combination that breaks it
+/// and as little else as possible, where it is about combinations.
 fn message(
     instance: &Instance,
     (analysis, shortage): (&Analysis, Option<Bytes>),
-    clash: RequirementSet,
+    clash: RuleSet,
     requirement: Requirement,
 ) -> String {
-    match requirement {
-        Requirement::Listed(axis) => listed(instance, axis),
-        Requirement::Forbidden(index) => match instance.space.forbidden.get(index) {
-            Some(assignment) => format!("the instance forbids {assignment}"),
-            None => "the instance forbids a combination".to_owned(),
-        },
-        Requirement::Constraint(index) => row(instance, index),
-        Requirement::CheckpointRule => checkpoint_rule(instance),
-        Requirement::Rule(Rule::GpuCount) => gpu_count(instance, clash),
-        Requirement::Rule(Rule::MemoryCapacity) => memory_capacity(instance, shortage),
-        Requirement::Rule(rule) => {
-            example(instance, analysis, rule).unwrap_or_else(|| general(instance, rule))
-        }
-    }
-}
-
-/// The value that a question is about.
-fn asked(instance: &Instance, axis: Axis) -> String {
-    let values = instance.space.values(axis).iter();
-    let shown: Vec<String> = values.map(|&code| axis.show(code)).collect();
-    format!("the question asks for {}", any_of(&shown))
-}
-
-/// The values that an axis may take.
-fn listed(instance: &Instance, axis: Axis) -> String {
-    let values = instance.space.values(axis);
-    let shown: Vec<String> = values.iter().map(|&code| axis.show(code)).collect();
-    let origin = if instance.space.listed().contains(axis) {
-        "the instance lists"
-    } else {
-        "the default is"
+    let Requirement { rule, part } = requirement;
+    let example = || {
+        let witness = breaking(analysis, requirement)?.witness;
+        rule.message(instance, &witness, part)
     };
-    format!("{origin} {}", any_of(&shown))
-}
-
-/// `1, 2 or 4`.
-pub(crate) fn any_of(shown: &[String]) -> String {
-    match shown {
-        [] => "nothing".to_owned(),
-        [only] => only.clone(),
-        [first @ .., last] => format!("{} or {last}", first.join(", ")),
+    match rule {
+        Rule::GpuCount => gpu_count(instance, clash),
+        Rule::MemoryCapacity => memory_capacity(instance, shortage),
+        Rule::AllowedValues | Rule::Forbidden | Rule::Constraint => rule.demand(instance, part),
+        _ => example().unwrap_or_else(|| rule.demand(instance, part)),
     }
-}
-
-/// A row of the user's own.
-pub(super) fn row(instance: &Instance, index: usize) -> String {
-    instance
-        .space
-        .constraints
-        .get(index)
-        .map_or_else(String::new, |row| {
-            let (comparison, right) = (row.comparison.words(), row.right);
-            format!("{row} is {comparison} {right}")
-        })
-}
-
-fn checkpoint_rule(instance: &Instance) -> String {
-    let framework = &instance.job.framework;
-    let rule = match framework.checkpoint_rule {
-        CheckpointRule::AllOrNothing => "checkpoints all layers or none",
-        CheckpointRule::SameCount => "checkpoints the same number of layers on every stage",
-        CheckpointRule::Free => "checkpoints any layers",
-    };
-    format!("{} {rule}", framework.name)
 }
 
 /// The GPUs; beside listed degrees, that these do not multiply to them.
-fn gpu_count(instance: &Instance, clash: RequirementSet) -> String {
+fn gpu_count(instance: &Instance, clash: RuleSet) -> String {
     let gpus = instance.job.cluster.gpus;
     let degrees = [
         Axis::TensorParallel,
@@ -200,7 +146,7 @@ fn gpu_count(instance: &Instance, clash: RequirementSet) -> String {
     ];
     let listed: Vec<Axis> = degrees
         .into_iter()
-        .filter(|&axis| clash.contains(Requirement::Listed(axis)))
+        .filter(|&axis| clash.contains(Requirement::listed(axis)))
         .collect();
     let one_value = |axis: &Axis| match instance.space.values(*axis) {
         &[only] => Some(u64::from(only)),
@@ -231,7 +177,7 @@ fn count(number: u32, noun: &str) -> String {
 /// What is needed and what there is.
 fn memory_capacity(instance: &Instance, shortage: Option<Bytes>) -> String {
     let usable = instance.job.cluster.accelerator.usable_memory;
-    let limit = admissible(instance);
+    let limit = rules::admissible(instance);
     let risk = percentage(instance.max_oom_risk);
     let there_is = format!(
         "an accepted risk of {risk} % leaves {limit} of {usable} ({:.1} GB)",
@@ -256,76 +202,27 @@ fn shortage(
     if let Some(shortage) = &analysis.least_shortage {
         return Ok(Some(shortage.amount));
     }
-    let memory = Requirement::Rule(Rule::MemoryCapacity);
+    let memory = Requirement::from(Rule::MemoryCapacity);
     if !analysis.clashes.iter().any(|clash| clash.contains(memory)) {
         return Ok(None);
     }
     let Some(correction) = breaking(analysis, memory) else {
         return Ok(None);
     };
-    let others = correction.dropped.without(memory);
+    let others = correction.dropped.without(RuleSet::EMPTY.with(memory));
     least_shortage(&without(instance, others, &correction.witness), deadline)
 }
 
 /// The smallest correction that has the requirement, rather one with the job's GPUs.
 fn breaking(analysis: &Analysis, requirement: Requirement) -> Option<&Correction> {
-    let gpus = Requirement::Rule(Rule::GpuCount);
     let all = analysis.corrections.iter();
     all.filter(|correction| correction.dropped.contains(requirement))
-        .min_by_key(|correction| (correction.dropped.contains(gpus), correction.dropped.len()))
-}
-
-/// What the rule says of the combination that breaks it and as little else as possible.
-fn example(instance: &Instance, analysis: &Analysis, rule: Rule) -> Option<String> {
-    let cell = breaking(analysis, Requirement::Rule(rule))?
-        .witness
-        .combination;
-    let layout = Layout {
-        combination: cell,
-        stages: any_stages(instance, cell.pipeline_parallel),
-    };
-    rules::violations(instance, &layout)
-        .into_iter()
-        .find(|violation| violation.rule == rule.as_str())
-        .map(|violation| violation.message)
-}
-
-/// The layers over so many stages, also where some stages get none.
-fn any_stages(instance: &Instance, stages: u32) -> Vec<Stage> {
-    let layers = instance.job.transformer.layers;
-    let cut = even_partition(instance.job.framework.partition, layers, stages)
-        .or_else(|| even_partition(Partition::Even, layers, stages))
-        .unwrap_or_else(|| (0..stages).map(|stage| u32::from(stage < layers)).collect());
-    let stage = |layers| Stage {
-        layers,
-        recomputed: [0; 3],
-    };
-    cut.into_iter().map(stage).collect()
-}
-
-/// What the rule says where no combination shows it.
-fn general(instance: &Instance, rule: Rule) -> String {
-    let name = &instance.job.framework.name;
-    match rule {
-        Rule::RmsNormKernelExcludesCheckpointing => {
-            format!("the fused RMSNorm kernel of {name} does not work in checkpointed layers")
-        }
-        Rule::LayersCoverStages => {
-            format!("every stage has a layer, by the cut that {name} makes")
-        }
-        Rule::ShardingExcludesPipeline => "ZeRO-2 and ZeRO-3 do not go with a pipeline".to_owned(),
-        other => format!("{} has to hold", other.as_str()),
-    }
-}
-
-/// The memory of a GPU that the accepted risk leaves.
-pub(super) fn admissible(instance: &Instance) -> Bytes {
-    let cluster = &instance.job.cluster;
-    memory::admissible_peak(
-        cluster.accelerator.usable_memory,
-        cluster.calibration.memory,
-        instance.max_oom_risk,
-    )
+        .min_by_key(|correction| {
+            (
+                correction.dropped.contains(Rule::GpuCount),
+                correction.dropped.len(),
+            )
+        })
 }
 
 /// A share in percent, without the noise of its binary form.

@@ -1,17 +1,16 @@
 //! Changes that give an infeasible instance a layout, each verified by solving.
 
-use crate::axis::Axis;
+use crate::axis::{Axis, FlaggedCombination};
+use crate::change::Change;
 use crate::instance::Instance;
 use crate::layout::{Checkpointing, Layout};
 use crate::plan::Evaluated;
 use crate::planner::infeasibility::{
-    Analysis, Correction, Requirement, RequirementSet, best_layout, may_have_layout,
-    unlisted_values, without,
+    Analysis, Correction, best_layout, may_have_layout, unlisted_values, without,
 };
 use crate::planner::{Deadline, PlanError};
-use crate::rules::Rule;
+use crate::rules::{Figure, FrameworkChange, Remedy, Requirement, Rule, RuleSet};
 
-use super::change::Change;
 use super::rows::{Way, changed_rows};
 use super::{Reread, best_plan, quantities};
 
@@ -62,24 +61,17 @@ pub(super) fn repairs(
 ) -> Result<Repairs, PlanError> {
     let mut found: Vec<Repair> = Vec::new();
     let possible = analysis.corrections.iter().filter(|correction| {
-        let touches = |&axis: &Axis| correction.dropped.contains(Requirement::Listed(axis));
-        correction.dropped.len() <= MOST_CHANGES
-            && !kept.iter().any(touches)
-            && split(correction.dropped).is_some()
-    });
-    let tasks = possible.take(MOST_CORRECTIONS).flat_map(|correction| {
-        let quantity = split(correction.dropped).and_then(|it| it.1);
-        let ways = quantity.map_or_else(
-            || vec![None],
-            |it| it.ways().into_iter().map(Some).collect(),
-        );
-        ways.into_iter().map(move |way| (correction, way))
+        let touches = |&axis: &Axis| correction.dropped.contains(Requirement::listed(axis));
+        correction.dropped.len() <= MOST_CHANGES && !kept.iter().any(touches)
     });
     let mut is_cut = false;
-    for task in tasks {
+    for correction in possible
+        .filter(|correction| split(correction.dropped).is_some())
+        .take(MOST_CORRECTIONS)
+    {
         // None takes more than half of what is left, so that the others have a chance.
         let share = deadline.earlier(Deadline::after(deadline.left().map(|left| left / 2)));
-        match add_repairs(instance, task, &mut found, (reread, share)) {
+        match add_repairs(instance, correction, &mut found, (reread, share)) {
             Ok(()) => {}
             Err(PlanError::TimeOver) => is_cut = true,
             Err(error) => return Err(error),
@@ -96,11 +88,11 @@ pub(super) fn repairs(
 /// Adds the ways to do without the requirements of a correction that have a layout.
 fn add_repairs(
     instance: &Instance,
-    task: (&Correction, Option<Quantity>),
+    correction: &Correction,
     found: &mut Vec<Repair>,
     (reread, deadline): (&Reread, Deadline),
 ) -> Result<(), PlanError> {
-    for changes in changes(instance, task, deadline)? {
+    for changes in changes(instance, correction, deadline)? {
         let assignments: Vec<String> = changes.iter().map(Change::assignment).collect();
         let known = found
             .iter()
@@ -119,94 +111,52 @@ fn add_repairs(
     Ok(())
 }
 
-/// A quantity of the job that decides whether a requirement can be met.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Quantity {
-    Gpus,
-    Memory,
-    GlobalBatch,
-    SequenceLength,
-    NodeSize,
-    /// What of the job takes memory, for want of more of it.
-    Shorter,
-    Optimizer,
-}
-
-impl Quantity {
-    /// What can be changed where this decides.
-    fn ways(self) -> Vec<Self> {
-        match self {
-            Self::Memory => vec![Self::Memory, Self::Optimizer, Self::Shorter],
-            other => vec![other],
-        }
-    }
-}
-
-/// What of a correction can be switched, and the one quantity that has to change besides. `None`
-/// if it needs something that no user can change, such as the number of heads, or two quantities.
-fn split(dropped: RequirementSet) -> Option<(RequirementSet, Option<Quantity>)> {
-    let mut switched = RequirementSet::EMPTY;
-    let mut quantity = None;
+/// What of a correction can be switched, and the one figure that has to change besides. `None` if it
+/// needs something that no user can change, such as the number of heads, or two figures.
+fn split(dropped: RuleSet) -> Option<(RuleSet, Option<Figure>)> {
+    let mut switched = RuleSet::EMPTY;
+    let mut figure = None;
     for requirement in dropped.iter() {
-        let needed = match requirement {
-            Requirement::Listed(_)
-            | Requirement::Forbidden(_)
-            | Requirement::CheckpointRule
-            | Requirement::Constraint(_)
-            | Requirement::Rule(
-                Rule::LayersCoverStages | Rule::RmsNormKernelExcludesCheckpointing,
-            ) => {
-                switched = switched.with(requirement);
-                continue;
-            }
-            Requirement::Rule(Rule::GpuCount) => Quantity::Gpus,
-            Requirement::Rule(Rule::MemoryCapacity) => Quantity::Memory,
-            Requirement::Rule(Rule::GlobalBatchDivisible | Rule::InterleavingMicroBatches) => {
-                Quantity::GlobalBatch
-            }
-            Requirement::Rule(Rule::SequenceDivisible) => Quantity::SequenceLength,
-            Requirement::Rule(Rule::TensorParallelWithinNode) => Quantity::NodeSize,
-            Requirement::Rule(_) => return None,
-        };
-        if quantity.is_some_and(|other| other != needed) {
-            return None;
+        match requirement.rule.definition().remedy {
+            Remedy::None => return None,
+            Remedy::Instance | Remedy::Framework(_) => switched = switched.with(requirement),
+            Remedy::Figure(needed) if figure.is_some_and(|other| other != needed) => return None,
+            Remedy::Figure(needed) => figure = Some(needed),
         }
-        quantity = Some(needed);
     }
-    Some((switched, quantity))
+    Some((switched, figure))
 }
 
-/// The ways to do without the requirements of a correction with one quantity changed, each a list of
+/// The ways to do without the requirements of a correction with one figure changed, each a list of
 /// changes.
 fn changes(
     instance: &Instance,
-    (correction, quantity): (&Correction, Option<Quantity>),
+    correction: &Correction,
     deadline: Deadline,
 ) -> Result<Vec<Vec<Change>>, PlanError> {
-    let Some((switched, _)) = split(correction.dropped) else {
+    let Some((switched, figure)) = split(correction.dropped) else {
         return Ok(Vec::new());
     };
     let base = switch(instance, switched, correction);
-    let variations = match quantity {
-        None => vec![(None, base)],
-        Some(quantity) => quantities::variations(&base, quantity, (&correction.witness, deadline))?
+    let variations: Vec<Option<Change>> = match figure {
+        None => vec![None],
+        Some(figure) => quantities::variations(&base, figure, (&correction.witness, deadline))?
             .into_iter()
-            .map(|(change, varied)| (Some(change), varied))
+            .map(Some)
             .collect(),
     };
     let mut found = Vec::new();
-    for (change, varied) in variations {
+    for change in variations {
+        let varied = change
+            .as_ref()
+            .map_or_else(|| base.clone(), |change| change.apply(&base));
         // The best layout of the relaxed instance says which values to list.
         let Some(best) = best_layout(&varied, deadline)? else {
             continue;
         };
-        let requirements = switched.iter();
-        let mut others: Vec<Change> = requirements
-            .filter_map(|requirement| switch_change(instance, requirement, &best.layout))
-            .collect();
-        merge_permits(&mut others);
+        let mut others = switched_changes(instance, switched, &best.layout);
         others.extend(change);
-        let rows = row_positions(instance, switched);
+        let rows = parts(instance, switched, Rule::Constraint);
         if rows.is_empty() {
             found.push(others);
             continue;
@@ -221,17 +171,17 @@ fn changes(
             found.push(all);
         }
     }
-    if let (Some(axis), None) = (only_degree(switched), quantity) {
+    if let (Some(axis), None) = (only_degree(switched), figure) {
         found.extend(nearest_value(instance, axis, deadline)?.map(|change| vec![change]));
     }
     Ok(found)
 }
 
 /// The one axis of numbers that is switched, and nothing besides.
-fn only_degree(switched: RequirementSet) -> Option<Axis> {
+fn only_degree(switched: RuleSet) -> Option<Axis> {
     let mut requirements = switched.iter();
     match (requirements.next(), requirements.next()) {
-        (Some(Requirement::Listed(axis)), None) => Some(axis).filter(|it| it.names().is_none()),
+        (Some(only), None) => only.axis().filter(|it| it.names().is_none()),
         _ => None,
     }
 }
@@ -252,98 +202,80 @@ fn nearest_value(
     others.retain(|value| !from.contains(value));
     others.sort_by(|&a, &b| distance(a).total_cmp(&distance(b)).then(a.cmp(&b)));
     for value in others {
-        let mut pinned = instance.clone();
-        pinned.space.restrict(axis, vec![value]);
-        if may_have_layout(&pinned, deadline)? {
-            let to = vec![value];
-            return Ok(Some(Change::Values { axis, from, to }));
+        let change = Change::Values {
+            axis,
+            from: from.clone(),
+            to: vec![value],
+        };
+        if may_have_layout(&change.apply(instance), deadline)? {
+            return Ok(Some(change));
         }
     }
     Ok(None)
 }
 
-/// Positions of the rows among the requirements.
-fn row_positions(instance: &Instance, switched: RequirementSet) -> Vec<usize> {
-    let all = 0..instance.space.constraints.len();
-    all.filter(|&position| switched.contains(Requirement::Constraint(position)))
+/// The parts of a rule that are switched, those included that share a position.
+fn parts(instance: &Instance, switched: RuleSet, rule: Rule) -> Vec<usize> {
+    let parts = 0..rule.parts(instance);
+    parts
+        .filter(|&part| switched.contains(Requirement { rule, part }))
         .collect()
 }
 
 /// The instance without the switched requirements, rules by the framework's keys.
-fn switch(instance: &Instance, switched: RequirementSet, correction: &Correction) -> Instance {
-    use crate::framework::{FusedRmsNorm, Partition};
-    let cut = Requirement::Rule(Rule::LayersCoverStages);
-    let kernel = Requirement::Rule(Rule::RmsNormKernelExcludesCheckpointing);
-    let by_key = switched.without(cut).without(kernel);
-    let mut changed = without(instance, by_key, &correction.witness);
-    let framework = &mut changed.job.framework;
-    if switched.contains(cut) {
-        framework.partition = Partition::Free;
-    }
-    if switched.contains(kernel) {
-        framework.fused_rmsnorm = FusedRmsNorm::AllowsCheckpointing;
+fn switch(instance: &Instance, switched: RuleSet, correction: &Correction) -> Instance {
+    let framework: Vec<_> = switched.iter().filter_map(framework_change).collect();
+    let by_key = switched.iter().filter(|it| framework_change(*it).is_some());
+    let others = switched.without(by_key.collect());
+    let mut changed = without(instance, others, &correction.witness);
+    for change in framework {
+        (change.set)(&mut changed.job.framework);
     }
     changed
 }
 
-/// The change that a switched requirement stands for.
-fn switch_change(instance: &Instance, requirement: Requirement, best: &Layout) -> Option<Change> {
-    match requirement {
-        Requirement::Listed(axis) => Some(Change::Values {
-            axis,
-            from: instance.space.values(axis).to_vec(),
-            to: used_values(axis, best),
-        }),
-        Requirement::Forbidden(index) => Some(Change::Permit {
-            permitted: vec![instance.space.forbidden.get(index)?.clone()],
-            kept: instance.space.forbidden.clone(),
-        }),
-        Requirement::CheckpointRule => Some(Change::Framework {
-            key: "checkpointing",
-            to: "free",
-        }),
-        Requirement::Rule(Rule::LayersCoverStages) => Some(Change::Framework {
-            key: "partition",
-            to: "free",
-        }),
-        Requirement::Rule(Rule::RmsNormKernelExcludesCheckpointing) => Some(Change::Framework {
-            key: "fused_rmsnorm",
-            to: "allows-checkpointing",
-        }),
-        Requirement::Constraint(_) | Requirement::Rule(_) => None,
+/// The key of the framework by which a requirement is dropped.
+fn framework_change(requirement: Requirement) -> Option<FrameworkChange> {
+    match requirement.rule.definition().remedy {
+        Remedy::Framework(change) => Some(change),
+        _ => None,
     }
 }
 
-/// Makes one change of all that permit a forbidden combination.
-fn merge_permits(changes: &mut Vec<Change>) {
-    let mut all_permitted = Vec::new();
-    let mut all = Vec::new();
-    changes.retain(|change| match change {
-        Change::Permit { permitted, kept } => {
-            all_permitted.extend(permitted.clone());
-            all.clone_from(kept);
-            false
+/// The changes that the switched requirements stand for, but for constraints: values that the best
+/// layout uses, combinations that are permitted, keys of the framework.
+fn switched_changes(instance: &Instance, switched: RuleSet, best: &Layout) -> Vec<Change> {
+    let mut changes = Vec::new();
+    let (mut permitted, mut kept) = (Vec::new(), instance.space.forbidden.clone());
+    for requirement in switched.iter() {
+        if let Some(axis) = requirement.axis() {
+            changes.push(Change::Values {
+                axis,
+                from: instance.space.values(axis).to_vec(),
+                to: used_values(axis, best),
+            });
+        } else if let Some(change) = framework_change(requirement) {
+            changes.push(Change::Framework(change));
         }
-        _ => true,
-    });
-    if all_permitted.is_empty() {
-        return;
     }
-    all.retain(|assignment| !all_permitted.contains(assignment));
-    changes.push(Change::Permit {
-        permitted: all_permitted,
-        kept: all,
-    });
+    for part in parts(instance, switched, Rule::Forbidden) {
+        permitted.push(instance.space.forbidden[part].clone());
+    }
+    if !permitted.is_empty() {
+        kept.retain(|assignment| !permitted.contains(assignment));
+        changes.push(Change::Permit { permitted, kept });
+    }
+    changes
 }
 
 /// The codes of an axis that a layout uses: one, or several flags of checkpointing.
 fn used_values(axis: Axis, layout: &Layout) -> Vec<u32> {
     if axis != Axis::Checkpointing {
-        let candidate = crate::axis::FlaggedCombination {
+        let flagged = FlaggedCombination {
             combination: layout.combination,
             checkpointing: Checkpointing::None,
         };
-        return vec![candidate.code(axis)];
+        return vec![flagged.code(axis)];
     }
     let uses = |flag: &Checkpointing| match flag.recompute() {
         None => layout

@@ -1,30 +1,11 @@
 //! Rows of the user's own that are moved or dropped.
 
-use crate::constraint::{Comparison, Constraint, Decision};
+use crate::change::{RowChange, Side};
+use crate::constraint::{Comparison, Constraint};
 use crate::instance::Instance;
 use crate::layout::Layout;
 use crate::planner::infeasibility::{best_layout, may_have_layout};
 use crate::planner::{Deadline, PlanError};
-
-/// What becomes of a row.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RowChange {
-    /// Its name.
-    pub name: String,
-    /// Another right side; `None` where the row is dropped.
-    pub right: Option<Side>,
-}
-
-/// A right side that is moved.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Side {
-    /// How the sides compare.
-    pub comparison: Comparison,
-    /// So far.
-    pub from: i64,
-    /// Then.
-    pub to: i64,
-}
 
 /// What is done with the rows of a repair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,49 +99,4 @@ fn has_layout(instance: &Instance, deadline: Deadline) -> Result<bool, PlanError
     let rows = &instance.space.constraints;
     Ok(may_have_layout(instance, deadline)?
         && (rows.iter().all(Constraint::is_of_cell) || best_layout(instance, deadline)?.is_some()))
-}
-
-/// The row as an inline table of TOML.
-pub(super) fn inline_table(row: &Constraint) -> String {
-    let key = |decision: &Decision| match decision {
-        Decision::Is(axis, code) => format!("\"{axis}={}\"", axis.show(*code)),
-        Decision::Layers(index) if *index > 0 => format!("\"{decision}\""),
-        other => other.to_string(),
-    };
-    let terms = row.terms.iter();
-    let terms: Vec<String> = terms
-        .map(|term| format!("{} = {}", key(&term.decision), term.coefficient))
-        .collect();
-    format!(
-        "{{name = \"{}\", terms = {{{}}}, {} = {}}}",
-        row.name,
-        terms.join(", "),
-        row.comparison.as_str(),
-        row.right
-    )
-}
-
-/// Most rows that are named.
-const MOST_NAMED: usize = 4;
-
-/// The changes in words, with their amounts.
-pub(crate) fn words(changes: &[RowChange]) -> String {
-    let word = |change: &RowChange| match &change.right {
-        None => format!("drop row `{}`", change.name),
-        Some(Side {
-            comparison,
-            from,
-            to,
-        }) => format!(
-            "row `{}` {} {to} instead of {from}",
-            change.name,
-            comparison.words()
-        ),
-    };
-    let mut all: Vec<String> = changes.iter().take(MOST_NAMED).map(word).collect();
-    match changes.len().saturating_sub(MOST_NAMED) {
-        0 => {}
-        further => all.push(format!("and {further} further rows likewise")),
-    }
-    all.join(", ")
 }

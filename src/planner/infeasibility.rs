@@ -1,19 +1,17 @@
 //! Why no combination of a space is possible.
 //!
-//! Every combination of a universe that is wider than the space breaks some requirements of the
+//! Every combination, among values that are wider than the space, breaks some requirements of the
 //! instance: rules, listed values, forbidden combinations. The smallest such sets are the
 //! *corrections*: without them there is a layout. A set of requirements clashes if and only if it
 //! has one of every correction, so a smallest clash is a minimum hitting set of the corrections
 //! (Reiter, Artificial Intelligence 32, 1987), found by the program [`hitting_set`].
 
-mod broken;
-mod floor;
+mod memory_bound;
 mod relaxation;
-mod requirement;
 mod room;
 mod rows;
-mod universe;
-mod walk;
+mod search;
+mod values;
 
 use std::time::Duration;
 
@@ -22,19 +20,17 @@ use formulations::solve::SolverOptions;
 use formulations::staged::StagedError;
 
 pub use relaxation::without;
-pub use requirement::{Requirement, RequirementSet};
-pub use universe::{context_parallel_degrees, tensor_parallel_degrees, unlisted_values};
-pub use walk::Correction;
+pub use search::Correction;
+pub use values::unlisted_values;
 
 use crate::axis::FlaggedCombination;
 use crate::instance::Instance;
 use crate::layout::{Checkpointing, Layout, Recompute};
 use crate::plan::{Evaluated, Formulation, Infeasibility, Nearest, Proof};
 use crate::quantity::Bytes;
-use crate::rules;
-use crate::rules::Rule;
+use crate::rules::{self, Rule, RuleSet};
 use room::Shortfall;
-use walk::Walk;
+use search::Search;
 
 use super::{Deadline, PlanError, PlanOptions, best, constraints, evaluate};
 
@@ -45,7 +41,7 @@ pub struct Analysis {
     pub corrections: Vec<Correction>,
     /// Sets of requirements that no layout satisfies together, disjoint, the smallest first. Each is
     /// minimal: without any one of its requirements the others can be satisfied.
-    pub clashes: Vec<RequirementSet>,
+    pub clashes: Vec<RuleSet>,
     /// The layout that keeps everything but memory and misses least.
     pub least_shortage: Option<Shortage>,
 }
@@ -69,13 +65,13 @@ pub fn analyse(
     formulation: Formulation,
     deadline: Deadline,
 ) -> Result<Analysis, PlanError> {
-    let corrections = Walk::new(instance, formulation, deadline).corrections()?;
+    let corrections = Search::new(instance, formulation, deadline).corrections()?;
     let corrections = if constraints::concern_layers(instance) {
         rows::with_layer_rows(instance, &corrections, deadline)?
     } else {
         corrections
     };
-    let least = Walk::new(instance, formulation, deadline).least_shortfall()?;
+    let least = Search::new(instance, formulation, deadline).least_shortfall()?;
     Ok(Analysis {
         clashes: clashes(&corrections)?,
         corrections,
@@ -94,7 +90,7 @@ pub fn analyse(
 ///
 /// When the time is over.
 pub fn may_have_layout(instance: &Instance, deadline: Deadline) -> Result<bool, PlanError> {
-    Walk::new(instance, Formulation::Staged, deadline).finds_layout()
+    Search::new(instance, Formulation::Staged, deadline).finds_layout()
 }
 
 /// The best layout of a relaxed instance; `None` if it has none, or if its rows of the user's own
@@ -128,7 +124,7 @@ pub fn best_layout(
 ///
 /// When the time is over.
 pub fn least_shortage(instance: &Instance, deadline: Deadline) -> Result<Option<Bytes>, PlanError> {
-    let least = Walk::new(instance, Formulation::Staged, deadline).least_shortfall()?;
+    let least = Search::new(instance, Formulation::Staged, deadline).least_shortfall()?;
     let least = least.filter(|least| least.amount > 0);
     Ok(least.map(|least| Bytes::new(least.amount as f64 * KIB)))
 }
@@ -140,14 +136,14 @@ impl Analysis {
     /// The requirements without any one of which there is a layout, whatever else holds. If there
     /// are any, they are part of the only clash.
     #[must_use]
-    pub fn each_enough(&self) -> RequirementSet {
+    pub fn each_enough(&self) -> RuleSet {
         let alone = self.corrections.iter().filter(|it| it.dropped.len() == 1);
-        alone.fold(RequirementSet::EMPTY, |set, it| set.union(it.dropped))
+        alone.fold(RuleSet::EMPTY, |set, it| set.union(it.dropped))
     }
 }
 
 /// The smallest clash, then the smallest that shares nothing with those before, and so on.
-fn clashes(corrections: &[Correction]) -> Result<Vec<RequirementSet>, PlanError> {
+fn clashes(corrections: &[Correction]) -> Result<Vec<RuleSet>, PlanError> {
     let mut open: Vec<u64> = corrections.iter().map(|it| it.dropped.bits()).collect();
     let mut clashes = Vec::new();
     while !open.is_empty() && !open.contains(&0) {
@@ -169,7 +165,7 @@ fn clashes(corrections: &[Correction]) -> Result<Vec<RequirementSet>, PlanError>
         };
         let taken = smallest.elements.iter();
         let clash = taken.fold(0, |clash, &element| clash | 1_u64 << elements[element]);
-        clashes.push(RequirementSet::from_bits(clash));
+        clashes.push(RuleSet::from_bits(clash));
         for mask in &mut open {
             *mask &= !clash;
         }
@@ -252,7 +248,7 @@ pub fn nearest(
 
 /// The first of the corrections with fewest requirements, rather one on the job's GPUs.
 fn smallest(corrections: &[Correction]) -> Option<&Correction> {
-    let gpus = Requirement::Rule(Rule::GpuCount);
+    let gpus = Rule::GpuCount;
     corrections
         .iter()
         .min_by_key(|it| (it.dropped.len(), it.dropped.contains(gpus)))
@@ -265,11 +261,15 @@ fn layout_without(
     correction: &Correction,
     deadline: Deadline,
 ) -> Result<Option<Layout>, PlanError> {
-    let memory = Requirement::Rule(Rule::MemoryCapacity);
+    let memory = Rule::MemoryCapacity;
     let Correction { dropped, witness } = correction;
     if dropped.contains(memory) {
-        let relaxed = without(instance, dropped.without(memory), witness);
-        let least = Walk::new(&relaxed, Formulation::Staged, deadline).least_shortfall()?;
+        let relaxed = without(
+            instance,
+            dropped.without(RuleSet::EMPTY.with(memory)),
+            witness,
+        );
+        let least = Search::new(&relaxed, Formulation::Staged, deadline).least_shortfall()?;
         return Ok(least.map(|least| least.layout));
     }
     let best = best_layout(&without(instance, *dropped, witness), deadline)?;

@@ -4,12 +4,12 @@
 //! Prices come from solving and not from dual values: those of the memory rows promise gains that
 //! are not there, since a layout jumps from one combination to another.
 
-mod change;
 mod front;
 mod needs;
+mod proposal;
 
-pub use change::Change;
 pub use front::{Front, FrontKind, MORE_GPUS, Point, Sought, front};
+pub use proposal::{Idle, Proposal};
 
 use rayon::prelude::*;
 
@@ -23,17 +23,17 @@ pub struct PriceList {
     /// The best layout of the instance as it is.
     pub today: Best,
     /// The changes that were solved, those that gain most tokens a second first, then in the order
-    /// of [`Change::all`]; those without a layout last.
+    /// in which they are proposed; those without a layout last.
     pub offers: Vec<Offer>,
     /// Changes that the instance leaves no room for, and why.
-    pub idle: Vec<(Change, &'static str)>,
+    pub idle: Vec<(Proposal, Idle)>,
 }
 
 /// A change and the best layout with it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Offer {
-    /// The change.
-    pub change: Change,
+    /// What changes.
+    pub change: Proposal,
     /// GPUs of the changed job.
     pub gpus: u32,
     /// Sequences of a step of the changed job.
@@ -52,6 +52,17 @@ impl Offer {
     }
 }
 
+/// Solves the instance with what is proposed.
+fn offer(instance: &Instance, change: Proposal, options: &PlanOptions) -> Result<Offer, PlanError> {
+    let after = change.apply(instance);
+    Ok(Offer {
+        change,
+        gpus: after.job.cluster.gpus,
+        global_batch: after.job.workload.global_batch,
+        best: planner::best(&after, options)?,
+    })
+}
+
 /// Training tokens a second over so many GPUs.
 #[must_use]
 pub fn tokens_per_second(evaluated: &Evaluated, gpus: u32) -> f64 {
@@ -67,20 +78,13 @@ pub fn price(instance: &Instance, options: &PlanOptions) -> Result<PriceList, Pl
     let today = planner::best(instance, options)?;
     let mut changed = Vec::new();
     let mut idle = Vec::new();
-    for change in Change::all() {
-        match change.apply(instance) {
-            Ok(after) => changed.push((change, after)),
-            Err(reason) => idle.push((change, reason)),
+    for (proposal, reason) in proposal::proposals(instance) {
+        match reason {
+            None => changed.push(proposal),
+            Some(reason) => idle.push((proposal, reason)),
         }
     }
-    let solve = |(change, after): (Change, Instance)| -> Result<Offer, PlanError> {
-        Ok(Offer {
-            change,
-            gpus: after.job.cluster.gpus,
-            global_batch: after.job.workload.global_batch,
-            best: planner::best(&after, options)?,
-        })
-    };
+    let solve = |proposal: Proposal| offer(instance, proposal, options);
     let offers: Result<Vec<Offer>, PlanError> = changed.into_par_iter().map(solve).collect();
     let mut offers = offers?;
     if today == Best::Infeasible {

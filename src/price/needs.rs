@@ -1,9 +1,9 @@
 //! What makes an infeasible instance feasible: the least memory, the fewest nodes.
 
-use super::{Change, Offer};
+use super::{Offer, Proposal, offer};
 use crate::instance::Instance;
 use crate::planner::objective::{self, Goal, Objective};
-use crate::planner::{self, PlanError, PlanOptions};
+use crate::planner::{PlanError, PlanOptions};
 use crate::quantity::Bytes;
 
 /// Memory is found to a tenth of a gigabyte.
@@ -25,17 +25,10 @@ pub(super) fn offers(instance: &Instance, options: &PlanOptions) -> Result<Vec<O
 /// With more memory there are no fewer layouts, so the least is found by bisection.
 fn least_memory(instance: &Instance, options: &PlanOptions) -> Result<Option<Offer>, PlanError> {
     let solve = |steps: u64| -> Result<Option<Offer>, PlanError> {
-        let change = Change::LeastMemory(Bytes::new(steps as f64 * STEP));
-        let Ok(after) = change.apply(instance) else {
-            return Ok(None);
-        };
-        let best = planner::best(&after, options)?;
-        Ok(best.layout().is_some().then_some(Offer {
-            change,
-            gpus: after.job.cluster.gpus,
-            global_batch: after.job.workload.global_batch,
-            best,
-        }))
+        let proposal = Proposal::memory(instance, Bytes::new(steps as f64 * STEP));
+        let proposal = proposal.called("least-memory", "the least that fits");
+        let offer = offer(instance, proposal, options)?;
+        Ok(Some(offer).filter(|offer| offer.best.layout().is_some()))
     };
     let memory = instance.job.cluster.accelerator.usable_memory.value();
     let (mut below, mut enough) = (0, (memory * MOST_MEMORY / STEP).ceil() as u64);
@@ -75,7 +68,7 @@ fn fewest_nodes(instance: &Instance, options: &PlanOptions) -> Result<Option<Off
         let more = (count.gpus - cluster.gpus).div_ceil(node);
         let best = count.best?;
         best.layout().is_some().then_some(Offer {
-            change: Change::FewestNodes(more),
+            change: Proposal::nodes(instance, more).called("fewest-nodes", "the fewest that fit"),
             gpus: count.gpus,
             global_batch: instance.job.workload.global_batch,
             best,

@@ -6,16 +6,16 @@ use super::layout_text::{difference, line};
 use super::number::{duration, grouped, mfu_distance, risk};
 use super::style::{Meaning, Style, shell_word, wrap};
 use super::table::job_line;
-use crate::axis::{Assignment, Axis};
+use crate::axis::Assignment;
+use crate::change::{Change, words as row_words};
 use crate::explain::Explanation;
 use crate::explain::binding::{Binding, Effect};
-use crate::explain::change::Change;
-use crate::explain::reasons::{Reason, Reasons, any_of, percentage};
+use crate::explain::reasons::{Reason, Reasons, percentage};
 use crate::explain::repairs::Repair;
-use crate::explain::rows::words as row_words;
 use crate::explain::why_not::{Verdict, WhyNot};
 use crate::instance::Instance;
 use crate::plan::Evaluated;
+use crate::quantity::BytesPerSecond;
 
 /// Why an instance has no layout and what would help, or what limits its best layout.
 #[must_use]
@@ -204,8 +204,8 @@ pub(crate) fn words(change: &Change) -> String {
         Change::Values { axis, from, to } => {
             format!(
                 "{axis} {} instead of {}",
-                codes(*axis, to),
-                codes(*axis, from)
+                axis.any_of(to),
+                axis.any_of(from)
             )
         }
         Change::Permit { permitted, .. } => {
@@ -218,12 +218,9 @@ pub(crate) fn words(change: &Change) -> String {
             percentage(*to),
             percentage(*from)
         ),
-        Change::Framework { key, .. } => match *key {
-            "checkpointing" => "a framework that checkpoints any layers",
-            "partition" => "a framework that cuts the layers freely",
-            _ => "a fused RMSNorm kernel that works in checkpointed layers",
-        }
-        .to_owned(),
+        Change::Framework(change) => change.words.to_owned(),
+        Change::InterNodeBandwidth { from, to } => bandwidth("between", *from, *to),
+        Change::IntraNodeBandwidth { from, to } => bandwidth("within", *from, *to),
         Change::GlobalBatch { from, to } => {
             let (from, to) = (grouped(*from), grouped(*to));
             format!("a global batch of {to} instead of {from}")
@@ -252,9 +249,9 @@ pub(crate) fn words(change: &Change) -> String {
     }
 }
 
-fn codes(axis: Axis, codes: &[u32]) -> String {
-    let shown: Vec<String> = codes.iter().map(|&code| axis.show(code)).collect();
-    any_of(&shown)
+fn bandwidth(place: &str, from: BytesPerSecond, to: BytesPerSecond) -> String {
+    let [from, to] = [from, to].map(|bandwidth| bandwidth.value() / 1e9);
+    format!("{to:.0} GB/s {place} nodes instead of {from:.0}")
 }
 
 /// The best layout, and what it gains without each limit.

@@ -1,8 +1,10 @@
 //! Every value is one that the instance lists for its axis. What it leaves open may be anything
 //! legal, also what is not tried.
 
-use super::{Case, Definition, Parts, Repair};
-use crate::axis::{Axis, AxisSet};
+use super::{Case, Definition, Parts, Remedy};
+use crate::axis::{Axis, AxisSet, FlaggedCombination};
+use crate::instance::Instance;
+use crate::layout::{Checkpointing, Layout};
 
 const NAME: &str = "allowed_values";
 
@@ -17,7 +19,21 @@ pub(super) const RULE: Definition = Definition {
     },
     amount,
     message,
-    repair: Repair::Instance,
+    demand: |instance, part| {
+        let axis = Axis::ALL[part];
+        let origin = if instance.space.is_listed(axis) {
+            "the instance lists"
+        } else {
+            "the default is"
+        };
+        format!("{origin} {}", axis.any_of(instance.space.values(axis)))
+    },
+    limits: |instance, best, part| {
+        let axis = Axis::ALL[part];
+        let is_listed = instance.space.is_listed(axis);
+        is_listed.then(|| place(instance, axis, &best.layout))
+    },
+    remedy: Remedy::Instance,
     source: "`[search]` of the instance",
     ..Definition::USUAL
 };
@@ -38,4 +54,27 @@ fn message(case: &Case) -> String {
         axis.show(case.flagged.code(axis)),
         listed.join(", ")
     )
+}
+
+/// The value that a layout has, among those that are listed.
+fn place(instance: &Instance, axis: Axis, layout: &Layout) -> String {
+    let values = instance.space.values(axis);
+    let shown: Vec<String> = values.iter().map(|&code| axis.show(code)).collect();
+    if let [only] = shown.as_slice() {
+        return format!("only {only}");
+    }
+    if axis == Axis::Checkpointing {
+        return format!("of {}", shown.join(", "));
+    }
+    let flagged = FlaggedCombination {
+        combination: layout.combination,
+        checkpointing: Checkpointing::None,
+    };
+    let code = flagged.code(axis);
+    let place = match values {
+        [first, ..] if *first == code && axis.names().is_none() => "smallest of",
+        [.., last] if *last == code && axis.names().is_none() => "largest of",
+        _ => "of",
+    };
+    format!("{}, {place} {}", axis.show(code), shown.join(", "))
 }

@@ -1,6 +1,6 @@
 //! The user's own constraints: rows that are linear in what a layout decides.
 
-use super::{Case, Definition, Parts, Repair};
+use super::{Case, Definition, Parts, Remedy};
 use crate::axis::{Axis, AxisSet};
 use crate::constraint::{Comparison, Constraint, Decision};
 use crate::instance::Instance;
@@ -21,18 +21,21 @@ pub(super) const RULE: Definition = Definition {
         axes: |instance, part| axes(row(instance, part)?),
     },
     amount,
-    message: |case| match row(case.instance, case.part) {
-        Some(row) => demand(row),
-        None => String::new(),
-    },
+    demand: |instance, part| demand(instance, part).unwrap_or_default(),
+    limits: |instance, _, part| demand(instance, part),
     in_layout: Some(in_layout),
-    repair: Repair::Instance,
+    remedy: Remedy::Instance,
     source: "`[[constraint]]` of the instance",
     ..Definition::USUAL
 };
 
 fn row(instance: &Instance, part: usize) -> Option<&Constraint> {
     instance.space.constraints.get(part)
+}
+
+fn demand(instance: &Instance, part: usize) -> Option<String> {
+    let row = row(instance, part)?;
+    Some(format!("{row} is {} {}", row.comparison.words(), row.right))
 }
 
 /// The axes that a row is about; `None` where it is about layers.
@@ -65,11 +68,6 @@ const fn excess(row: &Constraint, left: i64) -> u64 {
         Comparison::Equals => return left.abs_diff(row.right),
     };
     if over > 0 { over.unsigned_abs() } else { 0 }
-}
-
-/// What a row demands, as a sentence.
-fn demand(row: &Constraint) -> String {
-    format!("{row} is {} {}", row.comparison.words(), row.right)
 }
 
 fn in_layout(instance: &Instance, layout: &Layout) -> Vec<Violation> {

@@ -22,13 +22,15 @@ pub struct Definition {
     pub amount: fn(&Case) -> u64,
     /// What is wrong with a combination that breaks it, with the amount and what would be right.
     pub message: fn(&Case) -> String,
+    /// What a part of it demands of an instance, where that says more than [`Self::demands`].
+    pub demand: fn(&Instance, usize) -> String,
     /// What a layout breaks, where its layers matter; else the amounts of its combination say so.
     pub in_layout: Option<fn(&Instance, &Layout) -> Vec<Violation>>,
     /// How a best layout stands to the rule, where the layout may be better without it: then an
     /// explanation tries that.
-    pub limits: fn(&Instance, &Evaluated) -> Option<String>,
+    pub limits: fn(&Instance, &Evaluated, usize) -> Option<String>,
     /// What can be changed where the rule is broken.
-    pub repair: Repair,
+    pub remedy: Remedy,
     /// Whether layouts that are searched for obey it.
     pub applies: Applies,
     /// The software that refuses what breaks it.
@@ -46,9 +48,10 @@ impl Definition {
         parts: Parts::One,
         amount: |_| 0,
         message: |_| String::new(),
+        demand: |_, _| String::new(),
         in_layout: None,
-        limits: |_, _| None,
-        repair: Repair::None,
+        limits: |_, _, _| None,
+        remedy: Remedy::None,
         applies: Applies::Always,
         refused_by: &[],
         source: "",
@@ -107,22 +110,34 @@ pub enum Parts {
 
 /// What can be changed where a rule is broken.
 #[derive(Debug, Clone, Copy)]
-pub enum Repair {
+pub enum Remedy {
     /// Nothing that a user decides, such as the number of heads.
     None,
     /// What the instance itself lists, forbids or demands.
     Instance,
     /// A key of the framework.
-    Framework {
-        /// The key in `[framework]`.
-        key: &'static str,
-        /// Its value then.
-        to: &'static str,
-        /// Sets it.
-        set: fn(&mut Framework),
-    },
+    Framework(FrameworkChange),
     /// A figure of the job.
     Figure(Figure),
+}
+
+/// A key of the framework that is set to what frees layouts.
+#[derive(Debug, Clone, Copy)]
+pub struct FrameworkChange {
+    /// The key in `[framework]`.
+    pub key: &'static str,
+    /// Its value then.
+    pub to: &'static str,
+    /// What such a framework is.
+    pub words: &'static str,
+    /// Sets it.
+    pub set: fn(&mut Framework),
+}
+
+impl PartialEq for FrameworkChange {
+    fn eq(&self, other: &Self) -> bool {
+        (self.key, self.to) == (other.key, other.to)
+    }
 }
 
 /// A figure of the job that decides whether a rule can be kept.

@@ -1,7 +1,8 @@
 //! Combinations that the instance forbids.
 
-use super::{Case, Definition, Parts, Repair};
+use super::{Definition, Parts, Remedy};
 use crate::axis::{Assignment, AxisSet};
+use crate::instance::Instance;
 
 const NAME: &str = "forbidden";
 
@@ -17,18 +18,24 @@ pub(super) const RULE: Definition = Definition {
         },
     },
     amount: |case| {
-        let forbidden = assignment(case);
+        let forbidden = assignment(case.instance, case.part);
         u64::from(forbidden.is_some_and(|it| it.matches(case.flagged)))
     },
-    message: |case| match assignment(case) {
-        Some(assignment) => format!("the instance forbids {assignment}"),
-        None => "the instance forbids a combination".to_owned(),
-    },
-    repair: Repair::Instance,
+    message: |case| demand(case.instance, case.part),
+    demand,
+    limits: |instance, _, part| Some(assignment(instance, part)?.to_string()),
+    remedy: Remedy::Instance,
     source: "`search.forbid` of the instance",
     ..Definition::USUAL
 };
 
-fn assignment<'a>(case: &Case<'a>) -> Option<&'a Assignment> {
-    case.instance.space.forbidden.get(case.part)
+fn demand(instance: &Instance, part: usize) -> String {
+    match assignment(instance, part) {
+        Some(assignment) => format!("the instance forbids {assignment}"),
+        None => "the instance forbids a combination".to_owned(),
+    }
+}
+
+fn assignment(instance: &Instance, part: usize) -> Option<&Assignment> {
+    instance.space.forbidden.get(part)
 }

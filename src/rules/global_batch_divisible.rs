@@ -1,6 +1,6 @@
 //! `dp b` divides the global batch: whole micro-batches on every replica.
 
-use super::{Case, Definition, Figure, Repair};
+use super::{Case, Definition, Figure, Remedy};
 use crate::axis::Axis;
 
 pub(super) const RULE: Definition = Definition {
@@ -9,7 +9,7 @@ pub(super) const RULE: Definition = Definition {
     axes: &[Axis::DataParallel, Axis::MicroBatch],
     amount: |case| case.job().workload.global_batch % at_once(case),
     message,
-    repair: Repair::Figure(Figure::GlobalBatch),
+    remedy: Remedy::Figure(Figure::GlobalBatch),
     source: "Megatron-LM, `num_microbatches_calculator.py`",
     ..Definition::USUAL
 };

@@ -1,6 +1,6 @@
 //! `tp pp dp cp = G`: the degrees multiply to the GPUs of the job.
 
-use super::{Case, Definition, Figure, Repair};
+use super::{Case, Definition, Figure, Remedy};
 use crate::axis::Axis;
 
 pub(super) const RULE: Definition = Definition {
@@ -14,7 +14,7 @@ pub(super) const RULE: Definition = Definition {
     ],
     amount,
     message,
-    repair: Repair::Figure(Figure::Gpus),
+    remedy: Remedy::Figure(Figure::Gpus),
     source: "Narayanan et al., arXiv 2104.04473, section 3",
     ..Definition::USUAL
 };

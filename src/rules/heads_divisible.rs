@@ -9,7 +9,7 @@ pub(super) const RULE: Definition = Definition {
     axes: &[Axis::TensorParallel],
     amount: |case| case.job().transformer.heads % case.tensor_parallel(),
     message,
-    limits: |instance, _| Some(format!("{} heads", instance.job.transformer.heads)),
+    limits: |instance, _, _| Some(format!("{} heads", instance.job.transformer.heads)),
     refused_by: &[MEGATRON_LM],
     source: "Shoeybi et al., arXiv 1909.08053, section 3",
     ..Definition::USUAL

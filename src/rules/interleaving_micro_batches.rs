@@ -1,6 +1,6 @@
 //! Interleaving needs `M >= pp`, and `pp` divides `M`.
 
-use super::{Case, Definition, Figure, Repair};
+use super::{Case, Definition, Figure, Remedy};
 use crate::axis::Axis;
 
 pub(super) const RULE: Definition = Definition {
@@ -14,8 +14,8 @@ pub(super) const RULE: Definition = Definition {
     ],
     amount,
     message,
-    limits: |_, _| Some(String::new()),
-    repair: Repair::Figure(Figure::GlobalBatch),
+    limits: |_, _, _| Some(String::new()),
+    remedy: Remedy::Figure(Figure::GlobalBatch),
     source: "Narayanan et al., arXiv 2104.04473, section 2.2",
     ..Definition::USUAL
 };

@@ -15,7 +15,7 @@ pub(super) const RULE: Definition = Definition {
     amount,
     message: |case| {
         format!(
-            "{} virtual stages interleave a 1f1b pipeline; this one has {} stages and schedule {}",
+            "`virtual_stages = {}` needs several pipeline stages under schedule 1f1b, not {} under {}: use 1",
             case.combination().virtual_stages,
             case.pipeline_parallel(),
             case.combination().schedule

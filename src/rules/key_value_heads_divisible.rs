@@ -21,7 +21,7 @@ pub(super) const RULE: Definition = Definition {
             case.tensor_parallel()
         )
     },
-    limits: |instance, _| {
+    limits: |instance, _, _| {
         let groups = instance.job.transformer.key_value_heads;
         Some(format!("{groups} key-value heads"))
     },

@@ -1,6 +1,6 @@
 //! Every pipeline stage and virtual stage gets a layer, by the framework's partition.
 
-use super::{Case, Definition, Repair, Rule};
+use super::{Case, Definition, FrameworkChange, Remedy, Rule};
 use crate::axis::Axis;
 use crate::cost_model::pipeline::{even_partition, interleaved_partition};
 use crate::framework::Partition;
@@ -14,16 +14,21 @@ pub(super) const RULE: Definition = Definition {
     axes: &[Axis::PipelineParallel, Axis::VirtualStages],
     amount,
     message,
+    demand: |instance, _| {
+        let name = &instance.job.framework.name;
+        format!("every stage has a layer, by the cut that {name} makes")
+    },
     in_layout: Some(in_layout),
-    limits: |instance, _| {
+    limits: |instance, _, _| {
         let framework = &instance.job.framework;
         (framework.partition != Partition::Free).then(|| format!("the cut of {}", framework.name))
     },
-    repair: Repair::Framework {
+    remedy: Remedy::Framework(FrameworkChange {
         key: "partition",
         to: "free",
+        words: "a framework that cuts the layers freely",
         set: |framework| framework.partition = Partition::Free,
-    },
+    }),
     source: "`partition` of the framework; Megatron-LM, `num_layers_per_virtual_pipeline_stage`",
     ..Definition::USUAL
 };

@@ -1,6 +1,6 @@
 //! Peak memory of every stage stays within what the accepted risk allows.
 
-use super::{Definition, Figure, Repair, Rule};
+use super::{Definition, Figure, Remedy, Rule};
 use crate::cost_model::{self, Costs, memory};
 use crate::instance::Instance;
 use crate::layout::Layout;
@@ -13,11 +13,11 @@ pub(super) const RULE: Definition = Definition {
     name: NAME,
     demands: "the peak memory of every stage is within what the accepted risk leaves of a GPU",
     in_layout: Some(in_layout),
-    limits: |instance, best| {
+    limits: |instance, best, _| {
         let left = admissible(instance) - best.prediction.memory.peak();
         Some(format!("{left} left on the fullest stage"))
     },
-    repair: Repair::Figure(Figure::Memory),
+    remedy: Remedy::Figure(Figure::Memory),
     source: "`limits.max_oom_risk` of the instance",
     ..Definition::USUAL
 };

@@ -8,8 +8,13 @@
 
 mod definition;
 mod set;
+#[cfg(test)]
+mod table;
 
-pub use definition::{Applies, Case, Definition, Figure, MEGATRON_LM, Parts, Repair, Software};
+pub use definition::{
+    Applies, Case, Definition, Figure, FrameworkChange, MEGATRON_LM, Parts, Remedy, Software,
+};
+pub use hybrid_sharding_by_node::data_parallel_within_node;
 pub use layers_cover_stages::partition;
 pub use memory_capacity::admissible;
 pub use set::{Requirement, RuleSet};
@@ -61,7 +66,11 @@ registry! {
     InterleavingMicroBatches in interleaving_micro_batches,
     ShardingExcludesPipeline in sharding_excludes_pipeline,
     ExpertsDivisible in experts_divisible,
+    CheckpointingByFramework in checkpointing_by_framework,
     RmsNormKernelExcludesCheckpointing in rmsnorm_kernel_excludes_checkpointing,
+    ScheduleOneForwardOneBackward in schedule_one_forward_one_backward,
+    InterleavingFillsPipeline in interleaving_fills_pipeline,
+    HybridShardingByNode in hybrid_sharding_by_node,
     AllowedValues in allowed_values,
     Forbidden in forbidden,
     Constraint in constraint,
@@ -92,6 +101,34 @@ impl Rule {
             Parts::One => self.as_str().to_owned(),
             Parts::Several { name, .. } => name(instance, part),
         }
+    }
+
+    /// What a part of the rule demands of the instance.
+    #[must_use]
+    pub fn demand(self, instance: &Instance, part: usize) -> String {
+        let demand = (self.definition().demand)(instance, part);
+        if demand.is_empty() {
+            self.definition().demands.to_owned()
+        } else {
+            demand
+        }
+    }
+
+    /// What is wrong with a combination that breaks one part of the rule whatever its layers.
+    #[must_use]
+    pub fn message(
+        self,
+        instance: &Instance,
+        flagged: &FlaggedCombination,
+        part: usize,
+    ) -> Option<String> {
+        let case = Case {
+            instance,
+            flagged,
+            part,
+        };
+        let definition = self.definition();
+        ((definition.amount)(&case) > 0).then(|| (definition.message)(&case))
     }
 
     /// The amount by which a combination breaks one part of the rule whatever its layers, 0 where
@@ -180,29 +217,20 @@ pub fn applied(instance: &Instance) -> impl Iterator<Item = Rule> {
 
 /// The parts of one rule that a layout breaks.
 fn violations_of(rule: Rule, instance: &Instance, layout: &Layout) -> Vec<Violation> {
-    let definition = rule.definition();
-    if let Some(in_layout) = definition.in_layout {
+    if let Some(in_layout) = rule.definition().in_layout {
         return in_layout(instance, layout);
     }
     let flagged = flagged(layout);
     let mut found: Vec<Violation> = Vec::new();
     for part in 0..rule.parts(instance) {
         for flagged in &flagged {
-            let case = Case {
-                instance,
-                flagged,
-                part,
-            };
-            if (definition.amount)(&case) == 0 {
-                continue;
-            }
-            let violation = Violation {
-                rule: rule.part_name(instance, part),
-                message: (definition.message)(&case),
-            };
-            if !found.contains(&violation) {
-                found.push(violation);
-            }
+            let violation = rule
+                .message(instance, flagged, part)
+                .map(|message| Violation {
+                    rule: rule.part_name(instance, part),
+                    message,
+                });
+            found.extend(violation.filter(|violation| !found.contains(violation)));
         }
     }
     found

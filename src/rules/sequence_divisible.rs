@@ -1,6 +1,6 @@
 //! `2 cp` divides the sequence length where `cp > 1`; `tp cp` does with sequence parallelism.
 
-use super::{Case, Definition, Figure, MEGATRON_LM, Repair};
+use super::{Case, Definition, Figure, MEGATRON_LM, Remedy};
 use crate::axis::Axis;
 use crate::layout::SequenceParallel;
 
@@ -14,8 +14,8 @@ pub(super) const RULE: Definition = Definition {
     ],
     amount: |case| left_over(case, zigzag(case)).max(left_over(case, split(case))),
     message,
-    limits: |instance, _| Some(format!("{} tokens", instance.job.workload.sequence_length)),
-    repair: Repair::Figure(Figure::SequenceLength),
+    limits: |instance, _, _| Some(format!("{} tokens", instance.job.workload.sequence_length)),
+    remedy: Remedy::Figure(Figure::SequenceLength),
     refused_by: &[MEGATRON_LM],
     source: "Megatron-LM, `context_parallel` guide; Korthikanti et al., arXiv 2205.05198",
     ..Definition::USUAL

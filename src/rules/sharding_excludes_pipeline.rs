@@ -11,12 +11,12 @@ pub(super) const RULE: Definition = Definition {
     amount,
     message: |case| {
         format!(
-            "{} does not go with {} pipeline stages",
+            "{} does not go with {} pipeline stages: use zero-1, or one stage",
             case.combination().sharding,
             case.pipeline_parallel()
         )
     },
-    limits: |_, _| Some(String::new()),
+    limits: |_, _, _| Some(String::new()),
     refused_by: &[MEGATRON_LM],
     source: "Rajbhandari et al., arXiv 1910.02054; Megatron-LM, `use_megatron_fsdp`",
     ..Definition::USUAL

@@ -1,6 +1,6 @@
 //! A tensor-parallel group lies within one node: `tp` divides the GPUs per node.
 
-use super::{Case, Definition, Figure, Repair};
+use super::{Case, Definition, Figure, Remedy};
 use crate::axis::Axis;
 
 pub(super) const RULE: Definition = Definition {
@@ -15,8 +15,8 @@ pub(super) const RULE: Definition = Definition {
             case.job().cluster.gpus_per_node
         )
     },
-    limits: |instance, _| Some(format!("nodes of {} GPUs", instance.job.cluster.gpus_per_node)),
-    repair: Repair::Figure(Figure::NodeSize),
+    limits: |instance, _, _| Some(format!("nodes of {} GPUs", instance.job.cluster.gpus_per_node)),
+    remedy: Remedy::Figure(Figure::NodeSize),
     source: "Narayanan et al., arXiv 2104.04473, section 3.2",
     ..Definition::USUAL
 };

@@ -8,7 +8,7 @@ use crate::rules::{self, Requirement, RuleSet};
 #[derive(Debug)]
 pub struct Walk<'a> {
     instance: &'a Instance,
-    /// From the outermost loop to the innermost. Axes that are not in it keep their first value.
+    /// From the outermost loop to the innermost. Axes that are not in it are not decided.
     order: &'a [Axis],
     /// Codes to try, in the order of [`Axis::ALL`].
     values: [Vec<u32>; Axis::COUNT],
@@ -17,7 +17,7 @@ pub struct Walk<'a> {
     codes: [u32; Axis::COUNT],
 }
 
-/// A place in the walk: some axes are decided, all others have their first value.
+/// A place in the walk: some axes are decided, all others are 1, off or the first by name.
 #[derive(Debug, Clone, Copy)]
 pub struct Node<'w> {
     order: &'w [Axis],
@@ -46,7 +46,7 @@ impl Node<'_> {
         self.decided == self.order.len()
     }
 
-    /// The combination, with the first values of what is not decided.
+    /// The combination; what is not decided is 1, off or the first by name.
     #[must_use]
     pub fn flagged(&self) -> FlaggedCombination {
         FlaggedCombination::from_codes(self.codes)
@@ -84,18 +84,12 @@ impl<'a> Walk<'a> {
             }
         }
         Self {
-            codes: Axis::ALL.map(|axis| values[axis as usize].first().copied().unwrap_or(0)),
+            codes: Axis::ALL.map(neutral),
             instance,
             order,
             values,
             judged,
         }
-    }
-
-    /// The codes that are tried on an axis.
-    #[must_use]
-    pub fn values(&self, axis: Axis) -> &[u32] {
-        &self.values[axis as usize]
     }
 
     /// Visits every node until one says to stop.
@@ -126,7 +120,7 @@ impl<'a> Walk<'a> {
                 return Step::Stop;
             }
         }
-        self.codes[place] = self.values[place][0];
+        self.codes[place] = neutral(axis);
         Step::Descend
     }
 
@@ -141,4 +135,9 @@ impl<'a> Walk<'a> {
         let found: RuleSet = judged.iter().filter(is_broken).copied().collect();
         broken.union(found)
     }
+}
+
+/// The code of an axis that is not decided.
+fn neutral(axis: Axis) -> u32 {
+    u32::from(axis.names().is_none())
 }

@@ -3,8 +3,8 @@
 mod command;
 mod random;
 
+use parlayout::change::Change;
 use parlayout::explain::binding::Effect;
-use parlayout::explain::change::Change;
 use parlayout::explain::reasons::{Clash, Reasons};
 use parlayout::explain::repairs::MOST_REPAIRS;
 use parlayout::explain::why_not::{Verdict, why_not};
@@ -13,12 +13,10 @@ use parlayout::instance::{self, Instance, Overrides};
 use parlayout::layout_argument;
 use parlayout::plan::Formulation;
 use parlayout::planner::Deadline;
-use parlayout::planner::infeasibility::{
-    Analysis, Requirement, RequirementSet, analyse, may_have_layout, without,
-};
+use parlayout::planner::infeasibility::{Analysis, analyse, may_have_layout, without};
 use parlayout::planner::{self, PlanOptions};
 use parlayout::report::{Style, explanation, json};
-use parlayout::rules::Rule;
+use parlayout::rules::{Rule, RuleSet};
 
 use crate::support::{instance_files, project, snapshot};
 
@@ -114,24 +112,25 @@ fn check_analysis(instance: &Instance, analysis: &Analysis) {
     let clash = analysis
         .clashes
         .iter()
-        .fold(RequirementSet::EMPTY, |all, clash| all.union(*clash));
+        .fold(RuleSet::EMPTY, |all, clash| all.union(*clash));
     for correction in &analysis.corrections {
         let (dropped, witness) = (correction.dropped, &correction.witness);
-        let names: Vec<String> = dropped.iter().map(|it| it.to_string()).collect();
+        let names: Vec<String> = dropped.iter().map(|it| it.name(instance)).collect();
         assert!(
             is_solved(&without(instance, dropped, witness)),
             "{}: without {names:?} there is no layout",
             instance.name
         );
         // With another number of GPUs other degrees are possible than those that were walked.
-        let resized = dropped.contains(Requirement::Rule(Rule::GpuCount)) && dropped.len() > 1;
+        let resized = dropped.contains(Rule::GpuCount) && dropped.len() > 1;
         for requirement in dropped.iter().filter(|_| !resized) {
-            let fewer = dropped.without(requirement);
+            let fewer = dropped.without(RuleSet::EMPTY.with(requirement));
             assert!(
                 !may_have_layout(&without(instance, fewer, witness), Deadline::NEVER)
                     .expect("no limit"),
-                "{}: {requirement} of {names:?} need not be dropped",
-                instance.name
+                "{}: {} of {names:?} need not be dropped",
+                instance.name,
+                requirement.name(instance)
             );
         }
         for one in &analysis.clashes {
@@ -149,7 +148,7 @@ fn check_analysis(instance: &Instance, analysis: &Analysis) {
             let shared = correction.dropped.iter().filter(|it| own.contains(*it));
             shared.eq([requirement])
         });
-        assert!(resolves, "{}: {requirement}", instance.name);
+        assert!(resolves, "{}: {requirement:?}", instance.name);
     }
 }
 
@@ -162,14 +161,14 @@ fn check_reasons(case: &Case) -> Reasons {
     check_analysis(&instance, &analysis);
     let reasons = case.reasons();
     for reason in reasons.clashes.iter().flat_map(|clash| &clash.each_enough) {
-        let alone = RequirementSet::EMPTY.with(reason.requirement);
+        let alone = RuleSet::EMPTY.with(reason.requirement);
         let correction = analysis.corrections.iter().find(|it| it.dropped == alone);
         let witness = correction.expect("each is a correction").witness;
         assert!(
             is_solved(&without(&instance, alone, &witness)),
             "{}: without {} there is no layout",
             case.name,
-            reason.requirement
+            reason.name
         );
     }
     assert!(reasons.repairs.len() <= MOST_REPAIRS);

@@ -1,9 +1,10 @@
 //! What changes buy, and Pareto fronts.
 
+use parlayout::change::Change;
 use parlayout::instance::{self, Instance, Overrides};
 use parlayout::planner::objective::counts;
 use parlayout::planner::{self, Best, PlanOptions};
-use parlayout::price::{self, Change, Front, FrontKind, MORE_GPUS, PriceList, Sought};
+use parlayout::price::{self, Front, FrontKind, MORE_GPUS, PriceList, Proposal, Sought};
 use parlayout::quantity::Bytes;
 use parlayout::report::{json, pareto};
 
@@ -108,24 +109,22 @@ fn an_infeasible_job_is_told_the_least_that_fits() {
     let instance = shipped("llama-65b-2k-16gpu-24gb.toml");
     let prices = prices(&instance);
     assert_eq!(prices.today, Best::Infeasible);
-    let found = |wanted: fn(&Change) -> bool| {
-        let mut changes = prices.offers.iter().map(|offer| offer.change);
-        changes.find(wanted).expect("it helps")
+    let found = |key: &str| {
+        let mut proposals = prices.offers.iter().map(|offer| &offer.change);
+        let found = proposals.find(|proposal| proposal.key() == key);
+        found.expect("it helps").changes()
     };
-    let Change::LeastMemory(more) = found(|change| matches!(change, Change::LeastMemory(_))) else {
-        panic!("found by its kind");
+    let [Change::Memory { from, to }] = found("least-memory") else {
+        panic!("found by its key");
     };
-    let a_little_less = Change::Memory(Bytes::new(more.value() - 1e8));
-    let less = a_little_less
-        .apply(&instance)
-        .expect("memory can be changed");
-    assert_eq!(best(&less), Best::Infeasible);
-    let Change::FewestNodes(nodes) = found(|change| matches!(change, Change::FewestNodes(_)))
-    else {
-        panic!("found by its kind");
+    let less = Proposal::memory(&instance, *to - *from - Bytes::new(1e8));
+    assert_eq!(best(&less.apply(&instance)), Best::Infeasible);
+    let [Change::Gpus { from, to }] = found("fewest-nodes") else {
+        panic!("found by its key");
     };
+    let nodes = (to - from) / instance.job.cluster.gpus_per_node;
     for fewer in 1..nodes {
-        let after = Change::Nodes(fewer).apply(&instance).expect("possible");
+        let after = Proposal::nodes(&instance, fewer).apply(&instance);
         assert_eq!(best(&after), Best::Infeasible, "{fewer}");
     }
 }

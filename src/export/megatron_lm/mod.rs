@@ -6,13 +6,13 @@
 mod model;
 mod pipeline;
 mod recompute;
-mod rules;
 
 use super::{ExportError, Target, comment};
 use crate::instance::Instance;
 use crate::layout::{
     AttentionKernel, Combination, Layout, RmsNormKernel, SequenceParallel, Sharding,
 };
+use crate::rules::{self, MEGATRON_LM};
 use crate::transformer::Normalization;
 use crate::workload::{Optimizer, Precision, Workload};
 
@@ -30,11 +30,11 @@ struct Flags {
 ///
 /// If Megatron-LM cannot run the layout; with every reason and what would be right.
 pub fn megatron_lm(instance: &Instance, layout: &Layout) -> Result<String, ExportError> {
-    let reasons = rules::broken(instance, layout);
-    if !reasons.is_empty() {
+    let refused = rules::refusals(&MEGATRON_LM, instance, layout);
+    if !refused.is_empty() {
         return Err(ExportError {
             target: Target::MegatronLm,
-            reasons,
+            reasons: refused.into_iter().map(|it| it.message).collect(),
         });
     }
     let mut flags = Flags::default();
@@ -158,7 +158,7 @@ impl Flags {
 
     /// An environment variable that Megatron-LM insists on before the Blackwell generation.
     fn environment(&mut self, cell: &Combination) {
-        if rules::is_fsdp(cell) {
+        if is_fsdp(cell) {
             self.comment("The environment must not set `CUDA_DEVICE_MAX_CONNECTIONS=1`.");
         } else if cell.tensor_parallel > 1 || cell.context_parallel > 1 {
             self.comment(
@@ -183,6 +183,11 @@ impl Flags {
         text.push('\n');
         text
     }
+}
+
+/// Whether more than the optimizer states is split, which Megatron-FSDP does.
+const fn is_fsdp(cell: &Combination) -> bool {
+    !matches!(cell.sharding, Sharding::None | Sharding::OptimizerStates)
 }
 
 #[cfg(test)]

@@ -127,7 +127,7 @@ fn refusals_say_what_would_be_right() {
     );
     check(
         &|_, layout| layout.combination.virtual_stages = 2,
-        "needs several pipeline stages",
+        "needs several pipeline stages under schedule 1f1b, not 1",
     );
     check(
         &|instance, layout| {
@@ -142,27 +142,27 @@ fn refusals_say_what_would_be_right() {
             layout.combination.sharding = Sharding::Parameters;
             layout.combination.pipeline_parallel = 2;
         },
-        "excludes pipeline stages",
+        "zero-3 does not go with 2 pipeline stages: use zero-1",
     );
     check(
         &|instance, layout| {
             instance.job.transformer.key_value_heads = 5;
             layout.combination.tensor_parallel = 4;
         },
-        "5 query groups are neither",
+        "5 key-value heads are neither",
     );
     check(
         &|instance, layout| {
             instance.job.transformer.heads = 52;
             layout.combination.tensor_parallel = 8;
         },
-        "52 attention heads do not divide",
+        "52 attention heads cannot be split among 8",
     );
     check(
         &|instance, layout| {
             instance.job.workload.sequence_length = 2049;
             layout.combination.context_parallel = 2;
         },
-        "does not divide by 2 x",
+        "is not a multiple of 2 x",
     );
 }

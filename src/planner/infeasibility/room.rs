@@ -13,16 +13,14 @@ use crate::planner::cost_table::{CostTable, Entry};
 use crate::planner::quantise::{self, CellUnits, Quantum};
 use crate::planner::staged_cells::{Choice, Variant, choices, variants};
 use crate::quantity::Seconds;
-use crate::rules::{self, Rule, RuleSet};
+use crate::rules::{self, Requirement, Rule, RuleSet};
 use crate::space;
-
-use super::requirement::{Requirement, RequirementSet};
 
 /// An instance without none, one or both of the framework's rules on stages.
 #[derive(Debug)]
 pub(super) struct Freedom {
     /// The rules that are dropped.
-    pub(super) dropped: RequirementSet,
+    pub(super) dropped: RuleSet,
     instance: Instance,
 }
 
@@ -48,14 +46,14 @@ pub(super) struct Shortfall {
 impl Room {
     /// Judges as `formulation` does.
     pub(super) fn new(instance: &Instance, formulation: Formulation) -> Self {
-        let cut = Requirement::Rule(Rule::LayersCoverStages);
-        let rule = Requirement::CheckpointRule;
-        let drops: &[&[Requirement]] = match instance.job.framework.checkpoint_rule {
+        let cut = Rule::LayersCoverStages;
+        let rule = Rule::CheckpointingByFramework;
+        let drops: &[&[Rule]] = match instance.job.framework.checkpoint_rule {
             CheckpointRule::Free => &[&[], &[cut]],
             _ => &[&[], &[cut], &[rule], &[cut, rule]],
         };
         let freedoms = drops.iter().map(|dropped| {
-            let dropped: RequirementSet = dropped.iter().copied().collect();
+            let dropped: RuleSet = dropped.iter().copied().map(Requirement::from).collect();
             let mut instance = instance.clone();
             if dropped.contains(cut) {
                 rules::relax(&mut instance, Rule::LayersCoverStages);
@@ -86,9 +84,7 @@ impl Room {
 
     /// Whether there is any cut into stages, whatever its memory.
     pub(super) fn has_cut(freedom: &Freedom, cell: &Combination) -> bool {
-        freedom
-            .dropped
-            .contains(Requirement::Rule(Rule::LayersCoverStages))
+        freedom.dropped.contains(Rule::LayersCoverStages)
             || crate::rules::partition(&freedom.instance, cell).is_some()
     }
 

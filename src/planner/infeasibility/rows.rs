@@ -4,29 +4,15 @@ use crate::axis::FlaggedCombination;
 use crate::instance::Instance;
 use crate::layout::Checkpointing;
 use crate::planner::{Deadline, PlanError, constraints};
-use crate::rules::Rule;
+use crate::rules::{self, Remedy, Requirement, Rule, RuleSet};
 
-use super::requirement::{Requirement, RequirementSet};
-use super::walk::Correction;
+use super::search::Correction;
 use super::{best_layout, without};
 
 /// Most rows of which every set is tried; of more, each alone and one set of several.
 const MOST_ROWS: usize = 4;
 /// Most corrections of the instance without its rows that are solved with them.
 const MOST_SOLVED: usize = 24;
-
-/// Rules that can be dropped one by one.
-const RULES: [Rule; 9] = [
-    Rule::MemoryCapacity,
-    Rule::HeadsDivisible,
-    Rule::KeyValueHeadsDivisible,
-    Rule::TensorParallelWithinNode,
-    Rule::GlobalBatchDivisible,
-    Rule::SequenceDivisible,
-    Rule::LayersCoverStages,
-    Rule::InterleavingMicroBatches,
-    Rule::RmsNormKernelExcludesCheckpointing,
-];
 
 /// The corrections of an instance with rows over layers, from those without such rows. Each is solved
 /// with the rows; where it does not do, with the smallest sets of rows dropped besides, and with single
@@ -68,7 +54,7 @@ impl Rows<'_> {
         if self.take(base, base.dropped, found)? {
             return Ok(());
         }
-        let alone = |it: &Requirement| RequirementSet::EMPTY.with(*it);
+        let alone = |it: &Requirement| RuleSet::EMPTY.with(*it);
         let mut tried = row_sets(&self.all);
         tried.extend(self.others.iter().map(alone));
         tried.sort_by_key(|set| (set.len(), *set));
@@ -90,8 +76,11 @@ impl Rows<'_> {
             return Ok(());
         }
         for row in self.all.iter().filter(|row| !base.dropped.contains(**row)) {
-            if self.solved(dropped.without(*row), base)?.is_some() {
-                dropped = dropped.without(*row);
+            if self
+                .solved(dropped.without(RuleSet::EMPTY.with(*row)), base)?
+                .is_some()
+            {
+                dropped = dropped.without(RuleSet::EMPTY.with(*row));
             }
         }
         self.take(base, dropped, found)?;
@@ -102,7 +91,7 @@ impl Rows<'_> {
     fn take(
         &self,
         base: &Correction,
-        dropped: RequirementSet,
+        dropped: RuleSet,
         found: &mut Vec<Correction>,
     ) -> Result<bool, PlanError> {
         if is_known(found, dropped) {
@@ -118,12 +107,8 @@ impl Rows<'_> {
 
     /// The correction, if the instance has a layout without these requirements. Without `gpu_count`, also
     /// with some multiples of the GPUs of the combination: a row may need a longer pipeline.
-    fn solved(
-        &self,
-        dropped: RequirementSet,
-        base: &Correction,
-    ) -> Result<Option<Correction>, PlanError> {
-        let gpus = dropped.contains(Requirement::Rule(Rule::GpuCount));
+    fn solved(&self, dropped: RuleSet, base: &Correction) -> Result<Option<Correction>, PlanError> {
+        let gpus = dropped.contains(Rule::GpuCount);
         for times in [1, 2, 4].into_iter().take(if gpus { 3 } else { 1 }) {
             let mut witness = base.witness;
             let degree = &mut witness.combination.data_parallel;
@@ -146,18 +131,24 @@ impl Rows<'_> {
     }
 }
 
-/// What can be dropped besides rows.
+/// What can be dropped besides rows over layers: what the instance lists and forbids, and rules that
+/// a figure of the job or another framework would keep.
 fn others(instance: &Instance) -> Vec<Requirement> {
-    let listed = instance.space.listed().iter().map(Requirement::Listed);
-    let forbidden = (0..instance.space.forbidden.len()).map(Requirement::Forbidden);
-    listed
-        .chain(forbidden)
-        .chain([Requirement::CheckpointRule])
-        .chain(RULES.map(Requirement::Rule))
+    let can_be_dropped = |it: &Requirement| match it.rule {
+        Rule::AllowedValues => it.axis().is_some_and(|axis| instance.space.is_listed(axis)),
+        Rule::Forbidden | Rule::HeadsDivisible | Rule::KeyValueHeadsDivisible => true,
+        Rule::GpuCount => false,
+        other => matches!(
+            other.definition().remedy,
+            Remedy::Figure(_) | Remedy::Framework { .. }
+        ),
+    };
+    rules::requirements(instance)
+        .filter(can_be_dropped)
         .collect()
 }
 
-fn is_known(found: &[Correction], dropped: RequirementSet) -> bool {
+fn is_known(found: &[Correction], dropped: RuleSet) -> bool {
     found.iter().any(|it| it.dropped.is_part_of(dropped))
 }
 
@@ -167,15 +158,17 @@ fn add(found: &mut Vec<Correction>, correction: Correction) {
 }
 
 fn layer_rows(instance: &Instance) -> Vec<Requirement> {
-    let rows = instance.space.constraints.iter().enumerate();
-    rows.filter(|(_, row)| !row.is_of_cell())
-        .map(|(index, _)| Requirement::Constraint(index))
+    let rule = Rule::Constraint;
+    let parts = 0..rule.parts(instance);
+    parts
+        .filter(|&part| rule.axes(instance, part).is_none())
+        .map(|part| Requirement { rule, part })
         .collect()
 }
 
 /// Sets of rows, small ones first.
-fn row_sets(rows: &[Requirement]) -> Vec<RequirementSet> {
-    let alone = rows.iter().map(|&row| RequirementSet::EMPTY.with(row));
+fn row_sets(rows: &[Requirement]) -> Vec<RuleSet> {
+    let alone = rows.iter().map(|&row| RuleSet::EMPTY.with(row));
     if rows.len() > MOST_ROWS {
         return alone.collect();
     }

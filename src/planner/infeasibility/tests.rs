@@ -26,10 +26,11 @@ global_batch = 64
 }
 
 fn check(sets: &[&str], expected: &[&[&str]]) {
-    let analysis = analyse(&instance(sets), Formulation::Staged, Deadline::NEVER)
+    let instance = instance(sets);
+    let analysis = analyse(&instance, Formulation::Staged, Deadline::NEVER)
         .expect("the solver gives an answer");
     let names =
-        |clash: &RequirementSet| -> Vec<String> { clash.iter().map(|it| it.to_string()).collect() };
+        |clash: &RuleSet| -> Vec<String> { clash.iter().map(|it| it.name(&instance)).collect() };
     let found: Vec<Vec<String>> = analysis.clashes.iter().map(names).collect();
     assert_eq!(found, expected, "{sets:?}");
 }
@@ -79,9 +80,9 @@ fn no_layout_is_below_the_lower_limit_of_memory() {
         let mut sets = all_open.to_vec();
         sets.push(&framework);
         let instance = instance(&sets);
-        let universe = universe::Universe::new(&instance);
+        let values = values::all_values(&instance);
         let room = room::Room::new(&instance, Formulation::Staged);
-        let flags = broken::flags(&universe);
+        let flags = search::flags(&values);
         let table = crate::planner::cost_table::CostTable::new(&instance);
         let mut checked = 0;
         for entry in table.entries.iter().filter(|entry| entry.cell.is_some()) {
@@ -89,6 +90,7 @@ fn no_layout_is_below_the_lower_limit_of_memory() {
             let Some(least) = room.shortfall(&cell, &room.units(&cell), &flags, 0) else {
                 continue;
             };
+            let lean = memory_bound::leanest(&values, &cell);
             let mut open = AxisSet::EMPTY;
             let order = [Axis::Sharding, Axis::MicroBatch, Axis::DataParallel];
             for axis in [None]
@@ -98,7 +100,7 @@ fn no_layout_is_below_the_lower_limit_of_memory() {
             {
                 open = axis.map_or(open, |axis| open.with(axis));
                 let may_fit = |capacity: i64| {
-                    floor::may_fit(&instance, &universe, &entry.candidate, open, capacity)
+                    memory_bound::may_fit(&instance, &values, &lean, open, capacity)
                 };
                 assert!(may_fit(least.amount), "{framework} {cell:?} {open:?}");
                 let far = least.amount / 4;

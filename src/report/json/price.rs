@@ -109,8 +109,8 @@ impl PriceDocument {
             idle: prices
                 .idle
                 .iter()
-                .map(|&(change, reason)| IdleDocument {
-                    change: change.key(),
+                .map(|(change, reason)| IdleDocument {
+                    change: change.key().to_owned(),
                     description: change.to_string(),
                     reason,
                 })
@@ -150,7 +150,7 @@ impl OfferDocument {
             rounded(mfu(after) - mfu(before))
         });
         Self {
-            change: offer.change.key(),
+            change: offer.change.key().to_owned(),
             description: offer.change.to_string(),
             gain,
             mfu_distance: distance,

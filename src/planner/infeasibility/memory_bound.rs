@@ -1,4 +1,4 @@
-//! A lower limit of the memory that a combination needs, also where some of its axes are open.
+//! A lower bound of the memory that a combination needs, also where some of its axes are open.
 //!
 //! With `P` bytes of state and `C` of activations a layer and micro-batch, each at their leanest, no
 //! distribution of `L` layers over `S` stages has a peak below the mean of the stages,
@@ -6,56 +6,74 @@
 //! fits into `capacity` unless `sum_s (capacity - fixed) / (P + f_s C) >= L`. In real numbers, before
 //! anything is rounded up.
 
-use crate::axis::{Axis, AxisSet, FlaggedCombination};
+use crate::axis::{Axis, AxisSet};
 use crate::cost_model::memory::{self, StateBytes};
 use crate::cost_model::rank::Rank;
 use crate::cost_model::{LayerMemory, head};
 use crate::instance::Instance;
 use crate::job::Job;
-use crate::layout::{Combination, SequenceParallel, Sharding};
+use crate::layout::{
+    AttentionKernel, Combination, RmsNormKernel, Schedule, SequenceParallel, Sharding,
+};
 use crate::transformer::LayerKind;
-
-use super::broken;
-use super::universe::Universe;
 
 /// Bytes of the unit of memory.
 const KIB: f64 = 1024.0;
 /// More than the error of the sums.
 const SLACK: f64 = 1.0 + 1e-9;
 
-/// Whether the combinations that share the axes that are not `open` may fit into `capacity` KiB: none
-/// does if not.
+/// A combination that needs no more memory than any with the same degrees, sharding and micro-batch.
+pub(super) fn leanest(values: &[Vec<u32>; Axis::COUNT], combination: &Combination) -> Combination {
+    let kernels = [
+        AttentionKernel::Flash2,
+        AttentionKernel::Flash1,
+        AttentionKernel::MegatronFused,
+    ];
+    let listed = &values[Axis::AttentionKernel as usize];
+    let mut kernels = kernels.into_iter();
+    Combination {
+        attention_kernel: kernels
+            .find(|&kernel| listed.contains(&(kernel as u32)))
+            .unwrap_or(AttentionKernel::Torch),
+        rmsnorm_kernel: RmsNormKernel::Fused,
+        virtual_stages: 1,
+        schedule: Schedule::OneForwardOneBackward,
+        sequence_parallel: SequenceParallel::On,
+        ..*combination
+    }
+}
+
+/// Whether the combinations that share the axes of a [`leanest`] one that are not `open` may fit into
+/// `capacity` KiB: none does if not.
 pub(super) fn may_fit(
     instance: &Instance,
-    universe: &Universe,
-    candidate: &FlaggedCombination,
+    values: &[Vec<u32>; Axis::COUNT],
+    lean: &Combination,
     open: AxisSet,
     capacity: i64,
 ) -> bool {
-    let mut cell = broken::leanest(universe, &candidate.combination);
-    let largest = |axis: Axis| universe.values(axis).iter().copied().max().unwrap_or(1);
+    let mut lean = *lean;
+    let of = |axis: Axis| values[axis as usize].iter().copied();
     if open.contains(Axis::ContextParallel) {
-        cell.context_parallel = largest(Axis::ContextParallel);
+        lean.context_parallel = of(Axis::ContextParallel).max().unwrap_or(1);
     }
     if open.contains(Axis::DataParallel) {
-        cell.data_parallel = largest(Axis::DataParallel);
+        lean.data_parallel = of(Axis::DataParallel).max().unwrap_or(1);
     }
     if open.contains(Axis::MicroBatch) {
-        let values = universe.values(Axis::MicroBatch).iter().copied();
-        cell.micro_batch = values.min().unwrap_or(1);
+        lean.micro_batch = of(Axis::MicroBatch).min().unwrap_or(1);
     }
     let capacity = capacity as f64 * KIB * SLACK;
-    let fits = |cell: Combination| has_room(&instance.job, &cell, open, capacity);
+    let fits = |one: Combination| layers_may_fit(&instance.job, &one, open, capacity);
     if !open.contains(Axis::Sharding) {
-        return fits(cell);
+        return fits(lean);
     }
-    let shardings = universe.values(Axis::Sharding).iter();
-    let mut shardings = shardings.map(|&code| Sharding::ALL[code as usize]);
-    shardings.any(|sharding| fits(Combination { sharding, ..cell }))
+    let mut shardings = of(Axis::Sharding).map(|code| Sharding::ALL[code as usize]);
+    shardings.any(|sharding| fits(Combination { sharding, ..lean }))
 }
 
-/// Whether the layers may have room, with what is open at its leanest.
-fn has_room(job: &Job, cell: &Combination, open: AxisSet, capacity: f64) -> bool {
+/// Whether the layers may fit, with what is open at its leanest.
+fn layers_may_fit(job: &Job, cell: &Combination, open: AxisSet, capacity: f64) -> bool {
     let network = &job.transformer;
     let (tp, stages) = (f64::from(cell.tensor_parallel), cell.pipeline_parallel);
     let layers = f64::from(network.layers);
@@ -74,10 +92,10 @@ fn has_room(job: &Job, cell: &Combination, open: AxisSet, capacity: f64) -> bool
         return true;
     }
     let micro_batches = cell.micro_batches(job.workload.global_batch).max(1);
-    let room = capacity - fixed;
-    let held = (1..=u64::from(stages)).map(|left| {
-        let in_flight = left.min(micro_batches) as f64;
-        room / (each + in_flight * kept)
+    let left = capacity - fixed;
+    let held = (1..=u64::from(stages)).map(|behind| {
+        let in_flight = behind.min(micro_batches) as f64;
+        left / (each + in_flight * kept)
     });
     held.sum::<f64>() >= layers
 }

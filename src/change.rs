@@ -1,12 +1,14 @@
-//! Changes of an instance that a repair consists of: what they set and what they cost.
+//! Changes of an instance: what they set, what the instance is then, and what they ask of the user.
 
 use std::fmt::Write as _;
 
 use crate::axis::{Assignment, Axis};
-use crate::constraint::Constraint;
-use crate::quantity::Bytes;
-
-use super::rows::{self, RowChange};
+use crate::constraint::{Comparison, Constraint, Decision};
+use crate::instance::Instance;
+use crate::job::Job;
+use crate::quantity::{Bytes, BytesPerSecond};
+use crate::rules::FrameworkChange;
+use crate::workload::Optimizer;
 
 /// One change, from what the instance says.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,11 +29,11 @@ pub enum Change {
         /// Those that stay.
         kept: Vec<Assignment>,
     },
-    /// Rows of the user's own that are moved or dropped.
+    /// The user's own constraints, moved or dropped.
     Rows {
         /// What becomes of those.
         changed: Vec<RowChange>,
-        /// All rows then.
+        /// All constraints then.
         rows: Vec<Constraint>,
     },
     /// A larger accepted probability of running out of memory.
@@ -42,12 +44,7 @@ pub enum Change {
         to: f64,
     },
     /// A framework that can do more.
-    Framework {
-        /// Key in `[framework]`.
-        key: &'static str,
-        /// Its value then.
-        to: &'static str,
-    },
+    Framework(FrameworkChange),
     /// Another number of sequences a step.
     GlobalBatch {
         /// So far.
@@ -85,9 +82,79 @@ pub enum Change {
         /// Then.
         to: Bytes,
     },
+    /// Another bandwidth between nodes.
+    InterNodeBandwidth {
+        /// So far.
+        from: BytesPerSecond,
+        /// Then.
+        to: BytesPerSecond,
+    },
+    /// Another bandwidth within a node.
+    IntraNodeBandwidth {
+        /// So far.
+        from: BytesPerSecond,
+        /// Then.
+        to: BytesPerSecond,
+    },
+}
+
+/// What becomes of a constraint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RowChange {
+    /// Its name.
+    pub name: String,
+    /// Another right side; `None` where the constraint is dropped.
+    pub right: Option<Side>,
+}
+
+/// A right side that is moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Side {
+    /// How the sides compare.
+    pub comparison: Comparison,
+    /// So far.
+    pub from: i64,
+    /// Then.
+    pub to: i64,
 }
 
 impl Change {
+    /// The changed instance; what the user lists stays, all else is what is legal then.
+    #[must_use]
+    pub fn apply(&self, instance: &Instance) -> Instance {
+        let mut after = instance.clone();
+        match self {
+            Self::Values { axis, to, .. } => after.space.restrict(*axis, to.clone()),
+            Self::Permit { kept, .. } => after.space.forbidden.clone_from(kept),
+            Self::Rows { rows, .. } => after.space.constraints.clone_from(rows),
+            Self::OomRisk { to, .. } => after.max_oom_risk = *to,
+            _ => {
+                self.apply_to_job(&mut after.job);
+                return instance.with_job(after.job);
+            }
+        }
+        after
+    }
+
+    fn apply_to_job(&self, job: &mut Job) {
+        let (cluster, workload) = (&mut job.cluster, &mut job.workload);
+        match *self {
+            Self::Framework(change) => (change.set)(&mut job.framework),
+            Self::GlobalBatch { to, .. } => workload.global_batch = to,
+            Self::SequenceLength { to, .. } => workload.sequence_length = to,
+            Self::SmallerOptimizer => workload.optimizer = Optimizer::AdamBf16,
+            Self::Gpus { to, .. } => cluster.gpus = to,
+            Self::NodeSize { to, .. } => cluster.gpus_per_node = to,
+            Self::Memory { to, .. } => cluster.accelerator.usable_memory = to,
+            Self::InterNodeBandwidth { to, .. } => cluster.inter_node_bandwidth = to,
+            Self::IntraNodeBandwidth { to, .. } => cluster.intra_node_bandwidth = to,
+            Self::Values { .. }
+            | Self::Permit { .. }
+            | Self::Rows { .. }
+            | Self::OomRisk { .. } => {}
+        }
+    }
+
     /// The assignment that `--set` takes.
     #[must_use]
     pub fn assignment(&self) -> String {
@@ -98,17 +165,19 @@ impl Change {
                 format!("search.forbid=[{}]", tables.join(", "))
             }
             Self::Rows { rows, .. } => {
-                let tables: Vec<String> = rows.iter().map(rows::inline_table).collect();
+                let tables: Vec<String> = rows.iter().map(row_table).collect();
                 format!("constraint=[{}]", tables.join(", "))
             }
             Self::OomRisk { to, .. } => format!("limits.max_oom_risk={to}"),
-            Self::Framework { key, to } => format!("framework.{key}={to}"),
+            Self::Framework(FrameworkChange { key, to, .. }) => format!("framework.{key}={to}"),
             Self::GlobalBatch { to, .. } => format!("training.global_batch={to}"),
             Self::SequenceLength { to, .. } => format!("training.sequence_length={to}"),
             Self::SmallerOptimizer => "training.optimizer=adam-bf16".to_owned(),
             Self::Gpus { to, .. } => format!("cluster.gpus={to}"),
             Self::NodeSize { to, .. } => format!("cluster.gpus_per_node={to}"),
             Self::Memory { to, .. } => format!("cluster.memory={:.1} GB", to.value() / 1e9),
+            Self::InterNodeBandwidth { to, .. } => bandwidth("inter_node", *to),
+            Self::IntraNodeBandwidth { to, .. } => bandwidth("intra_node", *to),
         }
     }
 
@@ -125,6 +194,7 @@ impl Change {
     /// | sequence length | 5 + its relative change |
     /// | optimizer | 5.5 |
     /// | GPUs, size of a node, memory | 6 + their relative change |
+    /// | network | 7 |
     #[must_use]
     pub fn cost(&self) -> f64 {
         let relative = |from: f64, to: f64| (to / from - 1.0).abs();
@@ -135,7 +205,7 @@ impl Change {
                 changed.iter().map(cost).sum()
             }
             Self::OomRisk { to, .. } => 2.0 + to,
-            Self::Framework { .. } => 3.0,
+            Self::Framework(_) => 3.0,
             Self::GlobalBatch { from, to } => 4.0 + relative(from as f64, to as f64),
             Self::SequenceLength { from, to } => 5.0 + relative(from as f64, to as f64),
             Self::SmallerOptimizer => 5.5,
@@ -143,6 +213,7 @@ impl Change {
                 6.0 + relative(f64::from(from), f64::from(to))
             }
             Self::Memory { from, to } => 6.0 + relative(from.value(), to.value()),
+            Self::InterNodeBandwidth { .. } | Self::IntraNodeBandwidth { .. } => 7.0,
         }
     }
 }
@@ -175,6 +246,55 @@ fn inline_table(assignment: &Assignment) -> String {
     }
     text.push('}');
     text
+}
+
+fn bandwidth(span: &str, to: BytesPerSecond) -> String {
+    format!("cluster.{span}_bandwidth={:.1} GB/s", to.value() / 1e9)
+}
+
+/// A constraint as an inline table of TOML.
+fn row_table(row: &Constraint) -> String {
+    let key = |decision: &Decision| match decision {
+        Decision::Is(axis, code) => format!("\"{axis}={}\"", axis.show(*code)),
+        Decision::Layers(index) if *index > 0 => format!("\"{decision}\""),
+        other => other.to_string(),
+    };
+    let terms = row.terms.iter();
+    let terms: Vec<String> = terms
+        .map(|term| format!("{} = {}", key(&term.decision), term.coefficient))
+        .collect();
+    format!(
+        "{{name = \"{}\", terms = {{{}}}, {} = {}}}",
+        row.name,
+        terms.join(", "),
+        row.comparison.as_str(),
+        row.right
+    )
+}
+
+/// Most rows that are named.
+const MOST_NAMED: usize = 4;
+
+/// The changes in words, with their amounts.
+pub(crate) fn words(changes: &[RowChange]) -> String {
+    let word = |change: &RowChange| match &change.right {
+        None => format!("drop row `{}`", change.name),
+        Some(Side {
+            comparison,
+            from,
+            to,
+        }) => format!(
+            "row `{}` {} {to} instead of {from}",
+            change.name,
+            comparison.words()
+        ),
+    };
+    let mut all: Vec<String> = changes.iter().take(MOST_NAMED).map(word).collect();
+    match changes.len().saturating_sub(MOST_NAMED) {
+        0 => {}
+        further => all.push(format!("and {further} further rows likewise")),
+    }
+    all.join(", ")
 }
 
 #[cfg(test)]
