@@ -8,8 +8,6 @@
 
 mod definition;
 mod set;
-#[cfg(test)]
-mod table;
 
 pub use definition::{
     Applies, Case, Definition, Figure, FrameworkChange, MEGATRON_LM, Parts, Remedy, Software,
@@ -254,3 +252,6 @@ fn flagged(layout: &Layout) -> Vec<FlaggedCombination> {
     });
     flagged.collect()
 }
+
+#[cfg(test)]
+mod tests;

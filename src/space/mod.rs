@@ -98,10 +98,10 @@ pub fn list_until(instance: &Instance, deadline: Option<Instant>) -> Listing {
     }
 }
 
-/// Every rule but memory and, where the instance has none, constraints.
+/// Every rule but those on layers and, where the instance has none, constraints.
 fn applied_before(instance: &Instance) -> Vec<Rule> {
     let applies = |rule: &Rule| match rule {
-        Rule::MemoryCapacity => false,
+        Rule::MemoryCapacity | Rule::CheckpointingByFramework => false,
         Rule::Constraint => !instance.space.constraints.is_empty(),
         _ => true,
     };

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use super::{ALL, Applies, Definition, Figure, Parts, Remedy};
+use super::*;
 
 /// What the table says before its rows.
 const HEAD: &str = "\
@@ -116,7 +116,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
 /// The code of a file without its tests, which come last.
 fn code(path: &Path) -> String {
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
-    if name == "tests" || name == "fixture" || name == "table" {
+    if name == "tests" || name == "fixture" {
         return String::new();
     }
     let text = std::fs::read_to_string(path).expect("a source file");
