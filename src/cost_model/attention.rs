@@ -90,20 +90,20 @@ fn pairs(rank: &Rank<'_>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cost_model::example;
+    use crate::cost_model::fixture;
     use crate::layout::{RmsNormKernel, SequenceParallel};
 
     #[test]
     fn projections_are_split_and_grouped() {
         // 2 * 8 * (8 + 4), on two ranks.
-        let parameters = parameters(&example::job().transformer);
+        let parameters = parameters(&fixture::job().transformer);
         assert_eq!(parameters, Parameters::split(192));
-        assert!(example::close(parameters.on_rank(2.0), 96.0));
+        assert!(fixture::close(parameters.on_rank(2.0), 96.0));
     }
 
     #[test]
     fn flash_attention_works_on_half_the_square() {
-        let (job, combination) = (example::job(), example::combination());
+        let (job, combination) = (fixture::job(), fixture::combination());
         let work = work(&Rank::new(&job, &combination));
         // 2 t W / tp with t = 4; 4 t s a d / tp / 2; (12 t h + 36 t h / tp) elements of 2 bytes.
         assert_eq!(work.products, Flops::new(768.0));
@@ -117,10 +117,10 @@ mod tests {
 
     #[test]
     fn plain_attention_keeps_and_streams_its_matrix() {
-        let job = example::job();
+        let job = fixture::job();
         let combination = crate::layout::Combination {
             attention_kernel: AttentionKernel::Torch,
-            ..example::combination()
+            ..fixture::combination()
         };
         let rank = Rank::new(&job, &combination);
         assert_eq!(core(&rank).attention, Flops::new(256.0));
@@ -134,11 +134,11 @@ mod tests {
 
     #[test]
     fn sequence_parallelism_and_the_norm_kernel_save_memory_around_the_block() {
-        let job = example::job();
+        let job = fixture::job();
         let combination = crate::layout::Combination {
             sequence_parallel: SequenceParallel::On,
             rmsnorm_kernel: RmsNormKernel::Fused,
-            ..example::combination()
+            ..fixture::combination()
         };
         // t h (12 / 2 + 4 / 2) / 2.
         let saved = saved(&Rank::new(&job, &combination));

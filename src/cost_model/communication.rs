@@ -136,23 +136,23 @@ pub fn sharded_traffic(rank: &Rank<'_>, parameters: f64) -> Seconds {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cost_model::example;
+    use crate::cost_model::fixture;
     use crate::layout::{Combination, Sharding};
 
     #[test]
     fn what_is_sharded_moves_in_every_micro_batch_instead() {
-        let job = example::job();
+        let job = fixture::job();
         let check = |sharding: Sharding, per_step: f64, per_micro_batch: f64| {
             let combination = Combination {
                 sharding,
-                ..example::combination()
+                ..fixture::combination()
             };
             let rank = Rank::new(&job, &combination);
             let reduced = data_parallel(&rank).value();
-            assert!(example::close(reduced, per_step), "{sharding}: {reduced}");
+            assert!(fixture::close(reduced, per_step), "{sharding}: {reduced}");
             let moved = sharded_traffic(&rank, 100.0).value();
             assert!(
-                example::close(moved, per_micro_batch),
+                fixture::close(moved, per_micro_batch),
                 "{sharding}: {moved}"
             );
         };
@@ -169,18 +169,18 @@ mod tests {
 
     #[test]
     fn stages_exchange_boundary_activations() {
-        let (job, combination) = (example::job(), example::combination());
+        let (job, combination) = (fixture::job(), fixture::combination());
         // 2 t h bytes by each of the four GPUs of a node.
         let transfer = pipeline_transfer(&Rank::new(&job, &combination));
-        assert!(example::close(transfer.value(), 64.0 * 4.0 / 1e3));
+        assert!(fixture::close(transfer.value(), 64.0 * 4.0 / 1e3));
     }
 
     #[test]
     fn attention_hides_the_ring_of_keys_and_values() {
-        let job = example::job();
+        let job = fixture::job();
         let combination = Combination {
             context_parallel: 2,
-            ..example::combination()
+            ..fixture::combination()
         };
         let rank = Rank::new(&job, &combination);
         let work = Work {
@@ -189,7 +189,7 @@ mod tests {
         };
         // One hop forward, two backward.
         let exchanged = context_parallel(&rank, &work, Seconds::new(0.1));
-        assert!(example::close(exchanged.value(), 0.2));
+        assert!(fixture::close(exchanged.value(), 0.2));
         assert_eq!(
             context_parallel(&rank, &work, Seconds::new(1.0)),
             Seconds::ZERO

@@ -72,11 +72,11 @@ fn gating(rank: &Rank<'_>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cost_model::example;
+    use crate::cost_model::fixture;
 
     #[test]
     fn a_gated_network_has_three_matrices() {
-        let (job, combination) = (example::job(), example::combination());
+        let (job, combination) = (fixture::job(), fixture::combination());
         let rank = Rank::new(&job, &combination);
         assert_eq!(parameters(&job.transformer), Parameters::split(384));
         // 2 t W / tp; (12 t h + 12 t f / tp) elements of 2 bytes.
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn a_plain_network_has_two() {
-        let (mut job, combination) = (example::job(), example::combination());
+        let (mut job, combination) = (fixture::job(), fixture::combination());
         job.transformer.feed_forward = FeedForward::Plain;
         let rank = Rank::new(&job, &combination);
         assert_eq!(parameters(&job.transformer), Parameters::split(256));

@@ -3,7 +3,7 @@
 use crate::job::Job;
 use crate::quantity::{Flops, Mfu, Seconds};
 use crate::transformer::Transformer;
-pub use crate::workload::FlopConvention;
+use crate::workload::FlopConvention;
 
 /// FLOP of forward and backward pass for one token of a sequence of `sequence_length`.
 #[must_use]

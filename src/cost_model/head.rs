@@ -59,25 +59,25 @@ fn logit_split(rank: &Rank<'_>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cost_model::example;
+    use crate::cost_model::fixture;
 
     #[test]
     fn gathered_logits_cost_memory_and_traffic() {
-        let (mut job, combination) = (example::job(), example::combination());
+        let (mut job, combination) = (fixture::job(), fixture::combination());
         job.framework.memory.logits = Logits::Gathered;
         assert_eq!(parameters(&job.transformer), Parameters::split(256));
         // 6 t h V / tp FLOP, 30 t V bytes streamed, (tp-1)/tp 2 t V bytes sent, at 1,000 a second.
         let rank = Rank::new(&job, &combination);
-        assert!(example::close(time(&rank).value(), 3.072 + 3.84 + 0.128));
+        assert!(fixture::close(time(&rank).value(), 3.072 + 3.84 + 0.128));
         assert_eq!(saved(&rank), Bytes::new(24.0 * 128.0));
     }
 
     #[test]
     fn sharded_logits_are_split() {
-        let (mut job, combination) = (example::job(), example::combination());
+        let (mut job, combination) = (fixture::job(), fixture::combination());
         job.framework.memory.logits = Logits::Sharded;
         let rank = Rank::new(&job, &combination);
-        assert!(example::close(time(&rank).value(), 3.072 + 1.92));
+        assert!(fixture::close(time(&rank).value(), 3.072 + 1.92));
         assert_eq!(saved(&rank), Bytes::new(18.0 * 128.0 / 2.0));
     }
 }

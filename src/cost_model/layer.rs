@@ -113,14 +113,14 @@ fn exposed(work: Seconds, other: Seconds, norm: f64) -> Seconds {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cost_model::example;
+    use crate::cost_model::fixture;
 
     #[test]
     fn a_dense_layer_is_the_sum_of_its_blocks() {
-        let (mut job, combination) = (example::job(), example::combination());
+        let (mut job, combination) = (fixture::job(), fixture::combination());
         job.framework.speed.sharded_norm = 1.0;
         let layer = LayerCosts::new(&Rank::new(&job, &combination), LayerKind::DENSE);
-        assert!(example::close(layer.parameters, 96.0 + 192.0));
+        assert!(fixture::close(layer.parameters, 96.0 + 192.0));
         let parts = [
             // 3 (768 + 1536) FLOP, 3.5 * 128 FLOP, 1920 + 1536 and 2 * 3200 bytes, at 1,000 a second.
             (TimeComponent::Gemm, 6.912),
@@ -135,24 +135,24 @@ mod tests {
         for (component, time) in layer.time.components() {
             let expected = expected[component].value();
             assert!(
-                example::close(time.value(), expected),
+                fixture::close(time.value(), expected),
                 "{component:?}: {time:?}"
             );
         }
         // A forward pass again: a third, but for attention (1 of 3.5) and collectives (half).
         let full = (6.912 + 3.456 + 6.4 + 0.9) / 3.0 + 0.128 + 0.128;
-        assert!(example::close(
+        assert!(fixture::close(
             layer.recompute[Recompute::Full as usize].value(),
             full
         ));
         let block = 1.024 + 0.768 / 3.0 + 0.9 / 6.0;
         let repeated = layer.recompute[Recompute::FeedForward as usize];
-        assert!(example::close(repeated.value(), block));
+        assert!(fixture::close(repeated.value(), block));
     }
 
     #[test]
     fn a_checkpointed_layer_keeps_its_input() {
-        let (job, combination) = (example::job(), example::combination());
+        let (job, combination) = (fixture::job(), fixture::combination());
         let memory = LayerMemory::new(&Rank::new(&job, &combination), LayerKind::DENSE);
         assert_eq!(memory.activations, Bytes::new(608.0 + 704.0));
         // 2 t h; all but the inner activations; all, as flash attention has no matrix.
@@ -165,7 +165,7 @@ mod tests {
     fn overlap_hides_what_is_shorter() {
         let (work, other) = (Seconds::new(3.0), Seconds::new(4.0));
         assert_eq!(exposed(work, other, 1.0), other);
-        assert!(example::close(exposed(work, other, 2.0).value(), 2.0));
+        assert!(fixture::close(exposed(work, other, 2.0).value(), 2.0));
         assert_eq!(exposed(Seconds::ZERO, Seconds::ZERO, 2.0), Seconds::ZERO);
     }
 }

@@ -82,16 +82,16 @@ pub fn admissible_peak(capacity: Bytes, error: MemoryError, risk: f64) -> Bytes 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cost_model::example;
+    use crate::cost_model::fixture;
     use crate::layout::{Combination, Sharding};
 
     #[test]
     fn each_part_of_the_state_is_split_over_its_group() {
-        let job = example::job();
+        let job = fixture::job();
         let check = |sharding: Sharding, state: [f64; 3]| {
             let combination = Combination {
                 sharding,
-                ..example::combination()
+                ..fixture::combination()
             };
             let bytes = StateBytes::new(&Rank::new(&job, &combination));
             let [weights, gradients, optimizer] = state;
@@ -112,8 +112,8 @@ mod tests {
 
     #[test]
     fn sharded_weights_are_gathered_two_layers_at_a_time() {
-        let job = example::job();
-        let mut combination = example::combination();
+        let job = fixture::job();
+        let mut combination = fixture::combination();
         // The constant and three communicators.
         let replicated = fixed(&Rank::new(&job, &combination), 100.0);
         assert_eq!(replicated, Bytes::new(1030.0));

@@ -22,9 +22,9 @@ pub mod components;
 pub mod compute;
 pub mod discrepancy;
 pub mod embedding;
-#[cfg(test)]
-mod example;
 pub mod feed_forward;
+#[cfg(test)]
+mod fixture;
 pub mod flops;
 pub mod head;
 mod layer;

@@ -3,7 +3,6 @@
 use crate::catalog;
 use crate::cluster::{Calibration, CalibrationKind, Cluster, MemoryError};
 use crate::cost_model::components::{MemoryComponent, StageMemory, StepTime, TimeComponent};
-use crate::cost_model::flops::FlopConvention;
 use crate::cost_model::prediction::{MemoryUse, Prediction};
 use crate::framework::Framework;
 use crate::instance::Instance;
@@ -16,7 +15,7 @@ use crate::layout_space::LayoutSpace;
 use crate::plan::{Evaluated, Extent, Formulation, Plan, Proof};
 use crate::quantity::{Bytes, Mfu, Seconds};
 use crate::transformer::{Biases, Embeddings, FeedForward, Normalization, SmallParts, Transformer};
-use crate::workload::{Optimizer, Precision, Workload};
+use crate::workload::{FlopConvention, Optimizer, Precision, Workload};
 
 /// Compares `text` with the snapshot of that name.
 pub(crate) fn assert_snapshot(name: &str, text: &str) {

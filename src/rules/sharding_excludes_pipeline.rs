@@ -2,7 +2,6 @@
 
 use super::{Case, Definition, MEGATRON_LM};
 use crate::axis::Axis;
-use crate::layout::Sharding;
 
 pub(super) const RULE: Definition = Definition {
     name: "sharding_excludes_pipeline",
@@ -24,10 +23,10 @@ pub(super) const RULE: Definition = Definition {
 
 /// Stages beyond the one that there can be.
 fn amount(case: &Case) -> u64 {
-    match case.combination().sharding {
-        Sharding::None | Sharding::OptimizerStates => 0,
-        Sharding::Gradients | Sharding::Parameters | Sharding::Hybrid => {
-            case.pipeline_parallel() - 1
-        }
+    let state = case.combination().sharding.state();
+    if state.gradients.splits() {
+        case.pipeline_parallel() - 1
+    } else {
+        0
     }
 }

@@ -9,7 +9,6 @@ use std::collections::HashMap;
 
 use parlayout::catalog;
 use parlayout::cost_model::components::TimeComponent;
-use parlayout::cost_model::flops::FlopConvention;
 use parlayout::cost_model::{self, Costs};
 use parlayout::framework::Framework;
 use parlayout::job::Job;
@@ -19,7 +18,7 @@ use parlayout::layout::{
     Stage,
 };
 use parlayout::quantity::{BytesPerSecond, Seconds};
-use parlayout::workload::{Optimizer, Precision, Workload};
+use parlayout::workload::{FlopConvention, Optimizer, Precision, Workload};
 
 use crate::support::project;
 

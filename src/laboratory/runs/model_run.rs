@@ -1,7 +1,6 @@
 //! What the cost model says of a measured run.
 
 use crate::cluster::Cluster;
-use crate::cost_model::flops::FlopConvention;
 use crate::cost_model::pipeline::even_partition;
 use crate::cost_model::prediction::Prediction;
 use crate::cost_model::{self, Costs, Vocabulary};
@@ -13,7 +12,7 @@ use crate::layout::{
 };
 use crate::quantity::BytesPerSecond;
 use crate::transformer::{Biases, Embeddings, FeedForward, Normalization, SmallParts, Transformer};
-use crate::workload::{Optimizer, Precision, Workload};
+use crate::workload::{FlopConvention, Optimizer, Precision, Workload};
 
 use super::record::Run;
 

@@ -165,8 +165,8 @@ fn preset(run: &Run, origin: ClusterOrigin) -> Option<&'static str> {
 
 /// Fully sharded runs are FSDP's habit, others Megatron-LM's.
 fn by_sharding(run: &Run) -> &'static str {
-    match Sharding::parse(&run.sharding) {
-        Some(Sharding::Parameters | Sharding::Hybrid) => "fsdp",
+    match Sharding::parse(&run.sharding).map(Sharding::state) {
+        Some(state) if state.weights.splits() => "fsdp",
         _ => "megatron-lm",
     }
 }

@@ -1,14 +1,13 @@
 //! A job of round numbers, for the unit tests of the formulas.
 
 use crate::catalog;
-use crate::cost_model::flops::FlopConvention;
 use crate::job::Job;
 use crate::layout::{
     AttentionKernel, Combination, RmsNormKernel, Schedule, SequenceParallel, Sharding,
 };
 use crate::quantity::{Bytes, BytesPerSecond, FlopsPerSecond, Seconds};
 use crate::transformer::{Biases, Embeddings, FeedForward, Normalization, SmallParts, Transformer};
-use crate::workload::{Optimizer, Precision, Workload};
+use crate::workload::{FlopConvention, Optimizer, Precision, Workload};
 
 /// Hidden size 8, two heads of width 4 that share a key-value head, feed-forward width 16, 32 tokens
 /// of vocabulary; sequences of 4 tokens; 16 GPUs, 4 a node; every bandwidth and peak 1,000.
