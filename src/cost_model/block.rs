@@ -110,6 +110,7 @@ impl Block {
 impl LayerKind {
     /// The sum of what `count` says of each block.
     #[must_use]
+    #[inline]
     pub fn sum<T: Default + Add<Output = T>>(self, count: impl Fn(Block) -> T) -> T {
         self.blocks
             .iter()

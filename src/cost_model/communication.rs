@@ -96,11 +96,12 @@ pub fn data_parallel(rank: &Rank<'_>) -> Seconds {
         1.0 / group
     };
     let traffic = Bytes::new(job.framework.speed.reduction_bytes * share * (ranks - 1.0) / ranks);
-    let hops = job.cluster.efficiency.ring_hop * (1e-6 * share * (ranks - 1.0)) * congestion(job);
+    let congestion = congestion(job);
+    let hops = job.cluster.efficiency.ring_hop * (1e-6 * share * (ranks - 1.0)) * congestion;
     let transfer = if all <= in_node {
         traffic / job.cluster.intra_node_bandwidth
     } else {
-        traffic / ring_bandwidth(job, in_node) * congestion(job)
+        traffic / ring_bandwidth(job, in_node) * congestion
     };
     transfer + hops
 }

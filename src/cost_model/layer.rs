@@ -62,7 +62,9 @@ impl LayerCosts {
     /// Every duration times `factor`.
     pub(super) fn slow_down(&mut self, factor: f64) {
         self.time = self.time.scaled(factor);
-        self.recompute = self.recompute.map(|extra| extra * factor);
+        for extra in &mut self.recompute {
+            *extra = *extra * factor;
+        }
     }
 }
 
@@ -89,13 +91,16 @@ impl LayerMemory {
 fn time(rank: &Rank<'_>, work: &Work, parameters: f64, passes: Passes) -> StepTime {
     let speed = &rank.job.framework.speed;
     let mut time = compute::device(rank, work, passes);
-    time[TimeComponent::TensorParallel] = communication::tensor_parallel(rank, work, passes);
-    time[TimeComponent::ContextParallel] =
-        communication::context_parallel(rank, work, time[TimeComponent::Attention]);
-    let launch = compute::launch(rank, work, passes);
-    time[TimeComponent::Launch] = exposed(time.total(), launch, speed.launch_norm);
+    let tensor_parallel = communication::tensor_parallel(rank, work, passes);
+    let attention = time[TimeComponent::Attention];
+    let context_parallel = communication::context_parallel(rank, work, attention);
+    time[TimeComponent::TensorParallel] = tensor_parallel;
+    time[TimeComponent::ContextParallel] = context_parallel;
+    let busy = time.total();
+    let launch = exposed(busy, compute::launch(rank, work, passes), speed.launch_norm);
+    time[TimeComponent::Launch] = launch;
     let sharded = communication::sharded_traffic(rank, parameters);
-    time[TimeComponent::WeightGathering] = exposed(time.total(), sharded, speed.sharded_norm);
+    time[TimeComponent::WeightGathering] = exposed(busy + launch, sharded, speed.sharded_norm);
     time
 }
 
@@ -103,7 +108,7 @@ fn time(rank: &Rank<'_>, work: &Work, parameters: f64, passes: Passes) -> StepTi
 /// it with `p = 1`; with a large `p` only what exceeds the work.
 fn exposed(work: Seconds, other: Seconds, norm: f64) -> Seconds {
     let (longer, shorter) = (work.max(other), if work > other { other } else { work });
-    if norm <= 1.0 || longer == Seconds::ZERO {
+    if norm <= 1.0 || shorter == Seconds::ZERO {
         return other;
     }
     let ratio = shorter / longer;

@@ -75,22 +75,15 @@ fn stage_memory(costs: &Costs, index: u32, stage: &Stage) -> StageMemory {
         }
     }
     let state = |bytes: f64| Bytes::new(parameters * bytes);
-    StageMemory::from_fn(|component| match component {
-        MemoryComponent::Weights => state(costs.state.weights),
-        MemoryComponent::Gradients => state(costs.state.gradients),
-        MemoryComponent::OptimizerStates => state(costs.state.optimizer),
-        MemoryComponent::Activations => kept * costs.in_flight(index),
-        MemoryComponent::RecomputeWorkspace => workspace,
-        MemoryComponent::Logits => extra.logits,
-        MemoryComponent::Fixed => costs.fixed,
-    })
-}
-
-/// Time of a stage for one micro-batch.
-fn stage_time(costs: &Costs, index: u32, stage: &Stage) -> Seconds {
-    costs.layer().time.total() * f64::from(stage.layers)
-        + recompute_time(costs, stage)
-        + costs.extra(index).time()
+    StageMemory::of([
+        (MemoryComponent::Weights, state(costs.state.weights)),
+        (MemoryComponent::Gradients, state(costs.state.gradients)),
+        (MemoryComponent::OptimizerStates, state(costs.state.optimizer)),
+        (MemoryComponent::Activations, kept * costs.in_flight(index)),
+        (MemoryComponent::RecomputeWorkspace, workspace),
+        (MemoryComponent::Logits, extra.logits),
+        (MemoryComponent::Fixed, costs.fixed),
+    ])
 }
 
 fn recompute_time(costs: &Costs, stage: &Stage) -> Seconds {
@@ -99,32 +92,29 @@ fn recompute_time(costs: &Costs, stage: &Stage) -> Seconds {
 }
 
 fn step_time(costs: &Costs, stages: &[Stage]) -> StepTime {
+    let layer = costs.layer();
+    let once = layer.time.total();
     let (mut slowest, mut longest, mut sum) = (0, Seconds::ZERO, Seconds::ZERO);
     let mut parameters = 0.0_f64;
     for (index, stage) in (0..).zip(stages) {
-        let duration = stage_time(costs, index, stage);
+        let (extra, layers) = (costs.extra(index), f64::from(stage.layers));
+        let duration = once * layers + recompute_time(costs, stage) + extra.time();
         if duration > longest {
             (slowest, longest) = (index, duration);
         }
         sum += duration;
-        let held = f64::from(stage.layers) * costs.layer().parameters;
-        parameters = parameters.max(held + costs.extra(index).parameters);
+        parameters = parameters.max(layers * layer.parameters + extra.parameters);
     }
     let stage = &stages[slowest as usize];
     let micro_batches = costs.micro_batches as f64;
     let extra = costs.extra(slowest);
-    let layers = costs
-        .layer()
-        .time
-        .scaled(micro_batches * f64::from(stage.layers));
-    StepTime::from_fn(|component| match component {
-        TimeComponent::Recompute => recompute_time(costs, stage) * micro_batches,
-        TimeComponent::Head => extra.head * micro_batches,
-        TimeComponent::PipelineTransfer => extra.transfer * micro_batches,
-        TimeComponent::Overhead => extra.overhead * micro_batches + costs.step_overhead,
-        TimeComponent::Bubble => (sum - longest) * costs.fill_share,
-        TimeComponent::DataParallel => costs.data_parallel * parameters,
-        TimeComponent::Optimizer => costs.optimizer * parameters,
-        of_a_layer => layers[of_a_layer],
-    })
+    let mut time = layer.time.scaled(micro_batches * f64::from(stage.layers));
+    time[TimeComponent::Recompute] = recompute_time(costs, stage) * micro_batches;
+    time[TimeComponent::Head] = extra.head * micro_batches;
+    time[TimeComponent::PipelineTransfer] = extra.transfer * micro_batches;
+    time[TimeComponent::Overhead] = extra.overhead * micro_batches + costs.step_overhead;
+    time[TimeComponent::Bubble] = (sum - longest) * costs.fill_share;
+    time[TimeComponent::DataParallel] = costs.data_parallel * parameters;
+    time[TimeComponent::Optimizer] = costs.optimizer * parameters;
+    time
 }
