@@ -78,7 +78,10 @@ fn stage_memory(costs: &Costs, index: u32, stage: &Stage) -> StageMemory {
     StageMemory::of([
         (MemoryComponent::Weights, state(costs.state.weights)),
         (MemoryComponent::Gradients, state(costs.state.gradients)),
-        (MemoryComponent::OptimizerStates, state(costs.state.optimizer)),
+        (
+            MemoryComponent::OptimizerStates,
+            state(costs.state.optimizer),
+        ),
         (MemoryComponent::Activations, kept * costs.in_flight(index)),
         (MemoryComponent::RecomputeWorkspace, workspace),
         (MemoryComponent::Logits, extra.logits),
