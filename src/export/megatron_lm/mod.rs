@@ -187,7 +187,7 @@ impl Flags {
 
 /// Whether more than the optimizer states is split, which Megatron-FSDP does.
 const fn is_fsdp(cell: &Combination) -> bool {
-    !matches!(cell.sharding, Sharding::None | Sharding::OptimizerStates)
+    cell.sharding.state().gradients.splits()
 }
 
 #[cfg(test)]
