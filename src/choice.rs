@@ -23,9 +23,12 @@ macro_rules! choice {
         }
     ) => {
         $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[derive(
+            Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord,
+            serde::Serialize, serde::Deserialize,
+        )]
         pub enum $name {
-            $($(#[$variant_doc])* $variant,)+
+            $($(#[$variant_doc])* #[serde(rename = $text)] $variant,)+
         }
 
         impl $name {

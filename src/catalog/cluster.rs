@@ -70,7 +70,7 @@ pub(crate) fn resolve(
         ));
     }
     accelerator?.1.apply(&mut cluster, &mut none)?;
-    cluster.discrepancy = discrepancy?;
+    cluster.discrepancy = discrepancy.ok()?;
     cluster.name = merged.name.or_default(name)?;
     Some(Machine {
         cluster,

@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 use super::sections::DiscrepancySection;
 use crate::cluster::{DIMENSIONS, Discrepancy};
 use crate::reading::values::number;
-use crate::reading::{Field, Node, Problems, Tree, Value};
+use crate::reading::{Field, Node, Origin, Problems, Tree, Value};
 
 /// A list of numbers of either sign.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,16 +65,28 @@ impl Value for Points {
     }
 }
 
-/// The section's content, if the file has it; `None` if it is broken.
+/// The section is broken, which is reported.
+pub(super) struct Broken;
+
+/// The section's content, if the file has it.
 pub(super) fn resolve(
     field: &Field<DiscrepancySection>,
     problems: &mut Problems,
-) -> Option<Option<Discrepancy>> {
+) -> Result<Option<Discrepancy>, Broken> {
     let (section, at) = match field {
-        Field::Absent => return Some(None),
-        Field::Broken => return None,
-        Field::Given(section, at) => (section, Some(at)),
+        Field::Absent => return Ok(None),
+        Field::Broken => return Err(Broken),
+        Field::Given(section, at) => (section, at),
     };
+    complete(section, at, problems).map(Some).ok_or(Broken)
+}
+
+fn complete(
+    section: &DiscrepancySection,
+    at: &Origin,
+    problems: &mut Problems,
+) -> Option<Discrepancy> {
+    let at = Some(at);
     macro_rules! take {
         ($key:ident) => {
             section.$key.required(
@@ -93,13 +105,13 @@ pub(super) fn resolve(
     } else if amplitude < 0.0 || length_scale <= 0.0 || noise <= 0.0 {
         "needs an `amplitude` of at least 0, and a `length_scale` and a `noise` above 0".to_owned()
     } else {
-        return Some(Some(Discrepancy {
+        return Some(Discrepancy {
             points,
             weights,
             amplitude,
             length_scale,
             noise,
-        }));
+        });
     };
     problems.add_anywhere(at, format!("`cluster.discrepancy` {flaw}"), HINT);
     None

@@ -265,7 +265,7 @@ mod tests {
                 figure.key
             );
         }
-        assert!(keys.len() > 65);
+        assert!(keys.len() > 60);
     }
 
     #[test]

@@ -1,127 +1,13 @@
 //! "Did you mean": the nearest of the words that would have been right.
 
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
 /// Names that other tools give to our keys.
-const SYNONYMS: &[(&str, &[&str])] = &[
-    (
-        "layers",
-        &[
-            "num_hidden_layers",
-            "num_layers",
-            "n_layer",
-            "n_layers",
-            "depth",
-        ],
-    ),
-    (
-        "hidden",
-        &["hidden_size", "n_embd", "d_model", "dim", "hidden_dim"],
-    ),
-    (
-        "heads",
-        &["num_attention_heads", "n_head", "n_heads", "num_heads"],
-    ),
-    (
-        "key_value_heads",
-        &[
-            "num_key_value_heads",
-            "num_query_groups",
-            "n_kv_heads",
-            "kv_heads",
-        ],
-    ),
-    ("head_width", &["head_dim", "kv_channels"]),
-    (
-        "feed_forward_width",
-        &[
-            "intermediate_size",
-            "ffn_hidden_size",
-            "ffn",
-            "n_inner",
-            "ffn_dim",
-        ],
-    ),
-    ("vocabulary", &["vocab_size", "vocab", "n_vocab"]),
-    ("embeddings", &["tie_word_embeddings", "tied_embeddings"]),
-    (
-        "gpus",
-        &["num_gpus", "n_gpus", "world_size", "total_gpus", "devices"],
-    ),
-    (
-        "gpus_per_node",
-        &["num_gpus_per_node", "nproc_per_node", "gpus_a_node"],
-    ),
-    (
-        "sequence_length",
-        &[
-            "seq_length",
-            "seq_len",
-            "sequence",
-            "context_length",
-            "max_seq_len",
-        ],
-    ),
-    (
-        "global_batch",
-        &["global_batch_size", "gbs", "batch_size", "train_batch_size"],
-    ),
-    (
-        "micro_batch",
-        &[
-            "micro_batch_size",
-            "mbs",
-            "local_batch_size",
-            "train_micro_batch_size_per_gpu",
-        ],
-    ),
-    (
-        "tensor_parallel",
-        &[
-            "tp",
-            "tp_size",
-            "tensor_model_parallel_size",
-            "tensor_parallel_degree",
-        ],
-    ),
-    (
-        "pipeline_parallel",
-        &[
-            "pp",
-            "pp_size",
-            "pipeline_model_parallel_size",
-            "pipeline_parallel_degree",
-        ],
-    ),
-    ("data_parallel", &["dp", "dp_size", "data_parallel_size"]),
-    (
-        "context_parallel",
-        &["cp", "cp_size", "context_parallel_size"],
-    ),
-    (
-        "expert_parallel",
-        &["ep", "ep_size", "expert_model_parallel_size"],
-    ),
-    (
-        "virtual_stages",
-        &["vp", "vpp", "virtual_pipeline_model_parallel_size"],
-    ),
-    ("sharding", &["zero", "zero_stage", "fsdp"]),
-    (
-        "checkpointing",
-        &[
-            "recompute",
-            "activation_checkpointing",
-            "recompute_granularity",
-        ],
-    ),
-    ("precision", &["dtype", "mixed_precision", "torch_dtype"]),
-    ("memory", &["usable_memory", "gpu_memory"]),
-    (
-        "inter_node_bandwidth",
-        &["network", "nic", "internode_bandwidth"],
-    ),
-    ("intra_node_bandwidth", &["nvlink", "intranode_bandwidth"]),
-    ("accelerator", &["gpu_type", "gpu_name", "device"]),
-];
+static SYNONYMS: LazyLock<BTreeMap<String, Vec<String>>> = LazyLock::new(|| {
+    toml::from_str(include_str!("../../catalog/synonyms.toml"))
+        .expect("the catalog's synonyms are valid")
+});
 
 /// The candidates that `word` most likely stands for, equally near; none if none is near.
 pub(crate) fn nearest<'a>(
@@ -160,10 +46,9 @@ pub(crate) fn nearest<'a>(
 
 /// Our key for what another tool calls `word`.
 pub(crate) fn synonym(word: &str) -> Option<&'static str> {
-    SYNONYMS
-        .iter()
-        .find(|(_, others)| others.contains(&word))
-        .map(|(key, _)| *key)
+    let mut synonyms = SYNONYMS.iter();
+    let found = synonyms.find(|(_, others)| others.iter().any(|other| other == word));
+    found.map(|(key, _)| key.as_str())
 }
 
 /// A question after the candidates that `word` most likely stands for.

@@ -46,8 +46,8 @@ fn the_reader_knows_every_key_of_the_schema_and_the_documentation_names_it() {
     let mut paths = Vec::new();
     keys(&root, &root, "", &mut paths);
     assert!(paths.len() > 70, "{paths:?}");
-    let documentation =
-        std::fs::read_to_string(folder("docs/instance-format.md")).expect("it is shipped");
+    let page = |name: &str| std::fs::read_to_string(folder(name)).expect("it is shipped");
+    let documentation = page("docs/instance-format.md") + &page("docs/figures.md");
     for path in paths {
         let message = match with_sets(&[&format!("{path}=\u{1}")]) {
             Ok(_) => String::new(),
