@@ -146,11 +146,12 @@ impl Add for Work {
 
 impl Add for Saved {
     type Output = Self;
-    fn add(self, other: Self) -> Self {
-        Self {
-            kept: self.kept + other.kept,
-            dropped: std::array::from_fn(|mode| self.dropped[mode] + other.dropped[mode]),
+    fn add(mut self, other: Self) -> Self {
+        self.kept += other.kept;
+        for (dropped, &more) in self.dropped.iter_mut().zip(&other.dropped) {
+            *dropped += more;
         }
+        self
     }
 }
 

@@ -3,7 +3,7 @@
 //! Source: the step times of Hagemann et al. (arXiv 2311.05610), to which the efficiencies were fitted.
 
 use super::block::Work;
-use super::components::{StepTime, TimeComponent};
+use super::components::TimeComponent;
 use super::rank::Rank;
 use crate::framework::OptimizerWork;
 use crate::job::Job;
@@ -70,7 +70,7 @@ pub fn gemm_throughput(job: &Job) -> FlopsPerSecond {
 /// Time of the GPU's own work, by component: FLOP over what the kernel reaches of the peak, traffic
 /// over [`streaming`]'s bandwidth, that of elementwise operators times `k_elem`.
 #[must_use]
-pub fn device(rank: &Rank<'_>, work: &Work, passes: Passes) -> StepTime {
+pub fn device(rank: &Rank<'_>, work: &Work, passes: Passes) -> [(TimeComponent, Seconds); 4] {
     let (job, kernel) = (rank.job, rank.combination.attention_kernel);
     let reached = job.cluster.accelerator.peak_bf16 * job.cluster.efficiency.attention(kernel);
     let attention_passes = if kernel.is_flash() {
@@ -79,7 +79,7 @@ pub fn device(rank: &Rank<'_>, work: &Work, passes: Passes) -> StepTime {
         passes.work
     };
     let streamed = |traffic: Bytes| traffic * passes.share() / streaming(job);
-    StepTime::of([
+    [
         (
             TimeComponent::Gemm,
             work.products * passes.work / gemm_throughput(job),
@@ -93,7 +93,7 @@ pub fn device(rank: &Rank<'_>, work: &Work, passes: Passes) -> StepTime {
             streamed(work.elementwise * job.framework.speed.elementwise),
         ),
         (TimeComponent::RmsNorm, streamed(work.norms)),
-    ])
+    ]
 }
 
 /// Host time of launching `work`:

@@ -47,7 +47,7 @@ impl LayerCosts {
             }
             Recompute::FeedForward | Recompute::AttentionCore => {
                 let repeated = kind.sum(|block| block.repeated(rank, mode));
-                compute::device(rank, &repeated, Passes::AGAIN).total()
+                sum(compute::device(rank, &repeated, Passes::AGAIN))
                     + compute::launch(rank, &repeated, Passes::AGAIN)
             }
         };
@@ -74,7 +74,10 @@ impl LayerMemory {
     #[must_use]
     pub fn new(rank: &Rank<'_>, kind: LayerKind) -> Self {
         let saved = kind.sum(|block| block.saved(rank));
-        let mut kept = saved.dropped.map(|dropped| saved.kept - dropped);
+        let mut kept = [saved.kept; Recompute::COUNT];
+        for (kept, &dropped) in kept.iter_mut().zip(&saved.dropped) {
+            *kept = *kept - dropped;
+        }
         let mut workspace = saved.dropped;
         kept[Recompute::Full as usize] = rank.boundary();
         workspace[Recompute::Full as usize] = saved.kept;
@@ -90,18 +93,24 @@ impl LayerMemory {
 /// weights add where they do not hide behind the rest.
 fn time(rank: &Rank<'_>, work: &Work, parameters: f64, passes: Passes) -> StepTime {
     let speed = &rank.job.framework.speed;
-    let mut time = compute::device(rank, work, passes);
+    let device = compute::device(rank, work, passes);
+    let mut time = StepTime::of(device);
     let tensor_parallel = communication::tensor_parallel(rank, work, passes);
     let attention = time[TimeComponent::Attention];
     let context_parallel = communication::context_parallel(rank, work, attention);
     time[TimeComponent::TensorParallel] = tensor_parallel;
     time[TimeComponent::ContextParallel] = context_parallel;
-    let busy = time.total();
+    let busy = sum(device) + tensor_parallel + context_parallel;
     let launch = exposed(busy, compute::launch(rank, work, passes), speed.launch_norm);
     time[TimeComponent::Launch] = launch;
     let sharded = communication::sharded_traffic(rank, parameters);
     time[TimeComponent::WeightGathering] = exposed(busy + launch, sharded, speed.sharded_norm);
     time
+}
+
+/// Sum of some components.
+fn sum<const N: usize>(amounts: [(TimeComponent, Seconds); N]) -> Seconds {
+    amounts.iter().map(|&(_, amount)| amount).sum()
 }
 
 /// What `other` adds to `work` when the two overlap as a `p`-norm, `(w^p + o^p)^(1/p) - w`: all of
