@@ -6,15 +6,21 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::layout::{
     AttentionKernel, Checkpointing, Combination, RmsNormKernel, Schedule, SequenceParallel,
     Sharding,
 };
 
 /// A cell with the one checkpointing flag of `layout choice`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 pub struct FlaggedCombination {
     /// The choices that hold for the whole job.
+    #[serde(flatten)]
     pub combination: Combination,
     /// What every layer recomputes.
     pub checkpointing: Checkpointing,

@@ -25,8 +25,9 @@ macro_rules! choice {
         $(#[$doc])*
         #[derive(
             Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord,
-            serde::Serialize, serde::Deserialize,
+            serde::Serialize, serde::Deserialize, schemars::JsonSchema,
         )]
+        #[schemars(inline)]
         pub enum $name {
             $($(#[$variant_doc])* #[serde(rename = $text)] $variant,)+
         }

@@ -1,5 +1,8 @@
 //! A parallel layout: what the program chooses.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::choice::choice;
 
 /// The discrete choices that hold for the whole job.
@@ -7,7 +10,9 @@ use crate::choice::choice;
 /// A [`Layout`] adds, for each pipeline stage, the number of layers and how many of them are
 /// checkpointed. Variants that the cost model cannot tell apart from another are not produced
 /// (sequence parallelism without tensor parallelism, say).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 pub struct Combination {
     /// Tensor-parallel degree, `tp`.
     pub tensor_parallel: u32,
@@ -24,12 +29,16 @@ pub struct Combination {
     /// Sequences of a micro-batch, `b`.
     pub micro_batch: u32,
     /// Whether activations outside the tensor-parallel blocks are split along the sequence.
+    #[serde(with = "switch")]
+    #[schemars(with = "bool")]
     pub sequence_parallel: SequenceParallel,
     /// What data-parallel ranks split among themselves.
     pub sharding: Sharding,
     /// Implementation of attention.
     pub attention_kernel: AttentionKernel,
-    /// Implementation of `RMSNorm`.
+    /// Whether one fused kernel computes `RMSNorm`.
+    #[serde(with = "switch")]
+    #[schemars(with = "bool")]
     pub rmsnorm_kernel: RmsNormKernel,
     /// Order of forward and backward passes in the pipeline.
     pub schedule: Schedule,
@@ -205,6 +214,46 @@ choice!(
         Fused = "fused",
     }
 );
+
+/// A choice of two as `true` and `false` in JSON.
+mod switch {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<T, S>(choice: &T, serializer: S) -> Result<S::Ok, S::Error>
+    where
+        T: Copy + Into<bool>,
+        S: Serializer,
+    {
+        serializer.serialize_bool((*choice).into())
+    }
+
+    pub(super) fn deserialize<'de, T, D>(deserializer: D) -> Result<T, D::Error>
+    where
+        T: From<bool>,
+        D: Deserializer<'de>,
+    {
+        bool::deserialize(deserializer).map(T::from)
+    }
+}
+
+macro_rules! two_way {
+    ($name:ident, $off:ident, $on:ident) => {
+        impl From<bool> for $name {
+            fn from(on: bool) -> Self {
+                if on { Self::$on } else { Self::$off }
+            }
+        }
+
+        impl From<$name> for bool {
+            fn from(choice: $name) -> Self {
+                choice == $name::$on
+            }
+        }
+    };
+}
+
+two_way!(SequenceParallel, Off, On);
+two_way!(RmsNormKernel, Unfused, Fused);
 
 choice!(
     /// Order of forward and backward passes in the pipeline.

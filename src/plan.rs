@@ -1,5 +1,8 @@
 //! The answer to an instance.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::axis::FlaggedCombination;
 use crate::cost_model::prediction::Prediction;
 use crate::layout::Layout;
@@ -110,7 +113,9 @@ pub struct Proof {
 }
 
 /// How much of a space was looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
 pub enum Extent {
     /// All of it.
     Whole,
@@ -119,7 +124,9 @@ pub enum Extent {
 }
 
 /// A mixed-integer program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
 pub enum Formulation {
     /// One-hot axes and one binary a combination.
     LayoutChoice,
@@ -161,7 +168,7 @@ pub struct Nearest {
 }
 
 /// A rule that a layout breaks.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Violation {
     /// The rule's name in docs, code and LP text, such as `memory_capacity(0)`.
     pub rule: String,

@@ -8,9 +8,9 @@ use parlayout::catalog::{self, Machine};
 use parlayout::framework::Framework;
 use parlayout::instance;
 use parlayout::laboratory::calibrate::{self, Adoption, FitOptions, Observation, Residuals};
+use parlayout::laboratory::report::{CalibrationDocument, Subject, calibration};
 use parlayout::laboratory::runs::{Run, RunSetups};
-use parlayout::report::calibration::{Subject, calibration};
-use parlayout::report::{Colour, json};
+use parlayout::report::{Colour, Document};
 
 use super::logs::LogArguments;
 use super::runs::read;
@@ -101,7 +101,7 @@ pub(crate) fn run(arguments: &CalibrateArguments, colour: Colour) -> Result<u8> 
     };
     let text = match arguments.format {
         Format::Table => calibration(&subject, &calibrated, &style(colour, String::new())),
-        Format::Json => json::calibration(&subject, &calibrated),
+        Format::Json => CalibrationDocument::new(&subject, &calibrated).json(),
     };
     print(&text)?;
     Ok(SOLVED)

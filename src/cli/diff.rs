@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use parlayout::explain::comparison::{Setting, Side, compare};
 use parlayout::instance::{self, Instance};
 use parlayout::plan::{Evaluated, Outcome};
 use parlayout::planner::{self, PlanOptions};
-use parlayout::report::{Colour, comparison, json};
+use parlayout::report::Colour;
+use parlayout::report::document::{ComparisonDocument, SideDocument};
 use parlayout::{layout_argument, rules};
 
 use super::instance_arguments::JobArguments;
@@ -43,19 +43,14 @@ pub(crate) struct DiffArguments {
 
 pub(crate) fn run(arguments: &DiffArguments, colour: Colour) -> Result<u8> {
     let (left, right) = sides(arguments)?;
-    let compared = compare(left, right);
-    let is_legal = [&compared.left, &compared.right]
-        .iter()
-        .all(|side| side.violations.is_empty());
-    let text = match arguments.format {
-        Format::Table => comparison::comparison(&compared, &style(colour, String::new())),
-        Format::Json => json::comparison(&compared),
-    };
-    print(&text)?;
+    let is_legal = left.violations.is_empty() && right.violations.is_empty();
+    let document = ComparisonDocument::new(left, right);
+    let style = style(colour, String::new());
+    print(&arguments.format.of(&document, &style))?;
     Ok(if is_legal { SOLVED } else { INFEASIBLE })
 }
 
-fn sides(arguments: &DiffArguments) -> Result<(Side, Side)> {
+fn sides(arguments: &DiffArguments) -> Result<(SideDocument, SideDocument)> {
     match (arguments.files.as_slice(), arguments.layout.as_slice()) {
         ([one, other], []) => Ok((side(one, arguments)?, side(other, arguments)?)),
         ([file], [layout]) => Ok((side(file, arguments)?, given(file, layout, arguments)?)),
@@ -75,12 +70,12 @@ fn is_document(path: &Path) -> bool {
 }
 
 /// The layout of a document, or the best of an instance.
-fn side(path: &Path, arguments: &DiffArguments) -> Result<Side> {
+fn side(path: &Path, arguments: &DiffArguments) -> Result<SideDocument> {
     if is_document(path) {
         let text = std::fs::read_to_string(path)
             .with_context(|| format!("cannot read `{}`", path.display()))?;
-        let side = json::side(&text).map_err(anyhow::Error::msg);
-        return side.with_context(|| format!("cannot compare `{}`", path.display()));
+        return SideDocument::read(&text)
+            .with_context(|| format!("cannot compare `{}`", path.display()));
     }
     let instance = read(path, arguments)?;
     let options = PlanOptions {
@@ -102,11 +97,11 @@ fn side(path: &Path, arguments: &DiffArguments) -> Result<Side> {
             instance.name
         ));
     }
-    Ok(with_setting(&instance, plan.choice.clone()))
+    Ok(checked(&instance, &plan.choice))
 }
 
 /// A layout that the user typed, whether or not it obeys every rule.
-fn given(path: &Path, layout: &str, arguments: &DiffArguments) -> Result<Side> {
+fn given(path: &Path, layout: &str, arguments: &DiffArguments) -> Result<SideDocument> {
     if is_document(path) {
         bail!(
             "`--layout` goes with an instance, and `{}` is a document",
@@ -116,17 +111,15 @@ fn given(path: &Path, layout: &str, arguments: &DiffArguments) -> Result<Side> {
     let instance = read(path, arguments)?;
     let layout = layout_argument::parse(layout, &instance).map_err(anyhow::Error::msg)?;
     let evaluated = planner::evaluate(&instance, layout);
-    Ok(with_setting(&instance, evaluated))
+    Ok(checked(&instance, &evaluated))
 }
 
 fn read(path: &Path, arguments: &DiffArguments) -> Result<Instance> {
     Ok(instance::read(path, &arguments.job.overrides())?)
 }
 
-fn with_setting(instance: &Instance, evaluated: Evaluated) -> Side {
-    Side {
-        setting: Setting::new(instance),
-        violations: rules::violations(instance, &evaluated.layout),
-        evaluated,
-    }
+/// The layout with the rules that it breaks.
+fn checked(instance: &Instance, evaluated: &Evaluated) -> SideDocument {
+    let violations = rules::violations(instance, &evaluated.layout);
+    SideDocument::new(instance, evaluated, violations)
 }

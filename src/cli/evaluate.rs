@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
-use parlayout::report::{Colour, evaluation, json};
+use parlayout::report::document::EvaluationDocument;
+use parlayout::report::{Answer, Colour, Document};
 use parlayout::{layout_argument, planner, rules};
 
 use super::instance_arguments::InstanceArguments;
@@ -49,12 +50,10 @@ pub(crate) fn run(arguments: &EvaluateArguments, colour: Colour) -> Result<u8> {
     let layout = layout_argument::parse(text, &instance).map_err(anyhow::Error::msg)?;
     let violations = rules::violations(&instance, &layout);
     let evaluated = planner::evaluate(&instance, layout);
+    let document = EvaluationDocument::new(&instance, &evaluated, &violations);
     let text = match arguments.format {
-        EvaluateFormat::Table => {
-            let style = style(colour, arguments.instance.typed());
-            evaluation::evaluation(&instance, &evaluated, &violations, &style)
-        }
-        EvaluateFormat::Json => json::evaluation(&instance, &evaluated, &violations),
+        EvaluateFormat::Table => document.text(&style(colour, arguments.instance.typed())),
+        EvaluateFormat::Json => document.json(),
         EvaluateFormat::Csv => bail!("`--format csv` goes with `--runs`"),
     };
     print(&text)?;

@@ -6,10 +6,10 @@ use anyhow::Result;
 use clap::Args;
 use parlayout::explain::why_not::{self, Verdict};
 use parlayout::explain::{self, Explanation, TimeLimits};
-use parlayout::instance::Instance;
 use parlayout::layout_argument;
 use parlayout::planner::{Deadline, PlanError};
-use parlayout::report::{Colour, explanation, json};
+use parlayout::report::Colour;
+use parlayout::report::document::ExplanationDocument;
 
 use super::instance_arguments::InstanceArguments;
 use super::solve::seconds;
@@ -67,32 +67,18 @@ fn answer(arguments: &ExplainArguments, colour: Colour, limits: &TimeLimits) -> 
     if let Some(asked) = &arguments.why_not {
         let asked = layout_argument::parse_assignment(asked).map_err(anyhow::Error::msg)?;
         let answer = why_not::why_not_within(&instance, &asked, &reread, limits)?;
-        let text = match arguments.format {
-            Format::Table => explanation::why_not(&instance, &answer, &style),
-            Format::Json => json::why_not(&instance, &answer),
-        };
-        print(&text)?;
+        let document = ExplanationDocument::why_not(&instance, &answer);
+        print(&arguments.format.of(&document, &style))?;
         return Ok(match answer.verdict {
-            Verdict::Chosen(_) | Verdict::Compared(_) => SOLVED,
+            Verdict::Chosen(_) | Verdict::Compared { .. } => SOLVED,
             Verdict::Impossible(_) | Verdict::NothingPossible(_) => INFEASIBLE,
         });
     }
     let explained = explain::explain_within(&instance, &reread, limits)?;
-    print(&text(arguments, &instance, &explained, &style))?;
+    let document = ExplanationDocument::new(&instance, &explained);
+    print(&arguments.format.of(&document, &style))?;
     Ok(match explained {
         Explanation::Feasible(_) => SOLVED,
         Explanation::Infeasible(_) => INFEASIBLE,
     })
-}
-
-fn text(
-    arguments: &ExplainArguments,
-    instance: &Instance,
-    explained: &Explanation,
-    style: &parlayout::report::Style,
-) -> String {
-    match arguments.format {
-        Format::Table => explanation::explanation(instance, explained, style),
-        Format::Json => json::explanation(instance, explained),
-    }
 }

@@ -21,7 +21,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
-use parlayout::report::{Colour, Style};
+use parlayout::report::{Answer, Colour, Style};
 
 /// Exit code: solved.
 pub(crate) const SOLVED: u8 = 0;
@@ -157,6 +157,16 @@ fn colour(choice: ColorChoice) -> Colour {
         Colour::Always
     } else {
         Colour::Never
+    }
+}
+
+impl Format {
+    /// The answer in this format.
+    pub(crate) fn of(self, answer: &impl Answer, style: &Style) -> String {
+        match self {
+            Self::Table => answer.text(style),
+            Self::Json => answer.json(),
+        }
     }
 }
 

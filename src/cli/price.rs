@@ -7,7 +7,8 @@ use clap::{Args, ValueEnum};
 use parlayout::instance::Instance;
 use parlayout::planner::{Best, PlanOptions};
 use parlayout::price::{self, MORE_GPUS, Sought};
-use parlayout::report::{Colour, Style, json, pareto, price as report};
+use parlayout::report::document::{ParetoDocument, PriceDocument};
+use parlayout::report::{Answer, Colour, Document, Style};
 
 use super::goal;
 use super::instance_arguments::InstanceArguments;
@@ -39,7 +40,7 @@ pub(crate) struct PriceArguments {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum FrontChoice {
-    /// Memory of a GPU against model FLOP utilisation.
+    /// Memory per GPU against model FLOP utilisation.
     MemoryMfu,
     /// Number of GPUs against step time.
     GpusTime,
@@ -69,10 +70,11 @@ pub(crate) fn run(arguments: &PriceArguments, colour: Colour) -> Result<u8> {
         return front(arguments, choice, &instance, &options, &style);
     }
     let prices = price::price(&instance, &options)?;
+    let document = PriceDocument::new(&instance, &prices);
     print(&match arguments.format {
-        PriceFormat::Table => report::table(&instance, &prices, &style),
-        PriceFormat::Json => json::price(&instance, &prices),
-        PriceFormat::Csv => report::csv(&instance, &prices),
+        PriceFormat::Table => document.text(&style),
+        PriceFormat::Json => document.json(),
+        PriceFormat::Csv => document.csv(),
     })?;
     Ok(match prices.today {
         Best::Infeasible => INFEASIBLE,
@@ -97,13 +99,14 @@ fn front(
         }
     };
     let found = price::front(instance, &sought, options)?;
+    let document = ParetoDocument::new(instance, &found);
     if let Some(path) = &arguments.svg {
-        write_svg(path, &pareto::svg(instance, &found))?;
+        write_svg(path, &document.svg())?;
     }
     print(&match arguments.format {
-        PriceFormat::Table => pareto::table(instance, &found, style),
-        PriceFormat::Json => json::pareto(instance, &found),
-        PriceFormat::Csv => pareto::csv(&found),
+        PriceFormat::Table => document.text(style),
+        PriceFormat::Json => document.json(),
+        PriceFormat::Csv => document.csv(),
     })?;
     Ok(match (found.unproven, found.points.len()) {
         (0, 0) => INFEASIBLE,

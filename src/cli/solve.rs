@@ -11,7 +11,8 @@ use parlayout::instance::Instance;
 use parlayout::plan::{Formulation, Outcome};
 use parlayout::planner::objective;
 use parlayout::planner::{self, PlanOptions, Pruning};
-use parlayout::report::{Colour, counts, json, table};
+use parlayout::report::Colour;
+use parlayout::report::document::SolutionDocument;
 
 use super::goal::GoalArguments;
 use super::instance_arguments::InstanceArguments;
@@ -153,17 +154,14 @@ fn answer(arguments: &SolveArguments, colour: Colour) -> Result<u8> {
     let style = style(colour, arguments.instance.typed());
     if let Some(goal) = arguments.goal.goal(&instance)? {
         let answer = objective::plan_for(&instance, &goal, &options)?;
-        print(&match arguments.format {
-            Format::Table => counts::solution(&goal, &answer, &style),
-            Format::Json => json::solution_for(&instance, &goal, &answer, options.diverse),
-        })?;
+        let document =
+            SolutionDocument::for_goal(&instance, &goal, &answer).diverse(options.diverse);
+        print(&arguments.format.of(&document, &style))?;
         return Ok(exit_code(&answer.outcome));
     }
     let outcome = planner::plan(&instance, &options)?;
-    print(&match arguments.format {
-        Format::Table => table::solution(&instance, &outcome, &style),
-        Format::Json => json::diverse_solution(&instance, &outcome, options.diverse),
-    })?;
+    let document = SolutionDocument::new(&instance, &outcome).diverse(options.diverse);
+    print(&arguments.format.of(&document, &style))?;
     Ok(exit_code(&outcome))
 }
 

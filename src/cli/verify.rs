@@ -8,8 +8,8 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use parlayout::planner::Deadline;
-use parlayout::report::{Colour, json, verdict};
-use parlayout::verify::{self, Options, Verdict};
+use parlayout::report::Colour;
+use parlayout::verify::{self, Options, Verdict, VerdictDocument};
 
 use super::solve::seconds;
 use super::{Format, REJECTED, SOLVED, STOPPED, print, style};
@@ -46,10 +46,9 @@ pub(crate) fn run(arguments: &VerifyArguments, colour: Colour) -> Result<u8> {
     let verdict = verify::verify(&text, &options).with_context(context);
     bar.finish_and_clear();
     let verdict = verdict?;
-    print(&match arguments.format {
-        Format::Table => verdict::verdict(&verdict, &style(colour, String::new())),
-        Format::Json => json::verdict(&verdict),
-    })?;
+    let document = VerdictDocument::new(&verdict);
+    let style = style(colour, String::new());
+    print(&arguments.format.of(&document, &style))?;
     Ok(match verdict {
         Verdict::Accepted(accepted) if accepted.is_cut => STOPPED,
         Verdict::Accepted(_) => SOLVED,

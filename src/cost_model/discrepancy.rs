@@ -4,6 +4,8 @@
 //! It is statistics, not a mechanism: near the runs that it was learned from it moves predicted
 //! times, far from all of them it is nothing.
 
+use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
+
 use crate::cluster::{DIMENSIONS, Discrepancy};
 use crate::job::Job;
 use crate::layout::{
@@ -66,5 +68,41 @@ impl Discrepancy {
             .zip(&self.weights)
             .map(|(point, weight)| self.covariance(at, point) * weight)
             .sum()
+    }
+
+    /// Cholesky factor of `K + noise^2 I`; `None` without points.
+    pub(crate) fn factor(&self) -> Option<Cholesky<f64, Dyn>> {
+        let points = &self.points;
+        if points.is_empty() {
+            return None;
+        }
+        let covariance = DMatrix::from_fn(points.len(), points.len(), |row, column| {
+            let noise = if row == column {
+                self.noise.powi(2)
+            } else {
+                0.0
+            };
+            self.covariance(&points[row], &points[column]) + noise
+        });
+        covariance.cholesky()
+    }
+
+    /// Standard deviation of the correction at each place, `sqrt(k(x, x) - k' (K + noise^2 I)^-1 k)`:
+    /// its amplitude far from all runs, less near them.
+    #[must_use]
+    pub fn standard_deviations(&self, at: &[[f64; DIMENSIONS]]) -> Vec<f64> {
+        let factor = self.factor();
+        let deviation = |place: &[f64; DIMENSIONS]| {
+            let explained = factor.as_ref().map_or(0.0, |factor| {
+                let points = self.points.iter();
+                let near = DVector::from_iterator(
+                    self.points.len(),
+                    points.map(|point| self.covariance(place, point)),
+                );
+                near.dot(&factor.solve(&near))
+            });
+            (self.amplitude.powi(2) - explained).max(0.0).sqrt()
+        };
+        at.iter().map(deviation).collect()
     }
 }

@@ -2,7 +2,6 @@
 //! another choice, and where two layouts differ.
 
 pub mod binding;
-pub mod comparison;
 mod quantities;
 pub mod reasons;
 pub mod repairs;

@@ -6,7 +6,6 @@ use crate::layout::{Checkpointing, Layout};
 use crate::plan::Evaluated;
 use crate::planner::PlanError;
 
-use super::comparison::{Comparison, Setting, Side, compare};
 use super::reasons::{Reasons, reasons};
 use super::{Reread, TimeLimits, best_plan};
 
@@ -27,7 +26,12 @@ pub enum Verdict {
     /// Nothing: the best layout has it.
     Chosen(Box<Evaluated>),
     /// The best layout with it is slower, or no faster.
-    Compared(Box<Comparison>),
+    Compared {
+        /// The best layout.
+        best: Box<Evaluated>,
+        /// The best with it.
+        with_it: Box<Evaluated>,
+    },
     /// No layout has it.
     Impossible(Box<Reasons>),
     /// The instance has no layout at all.
@@ -87,13 +91,10 @@ pub fn why_not_within(
         let reasons = reasons(&pinned, &kept, &with_pins, limits)?;
         return Ok(answer(Verdict::Impossible(Box::new(reasons))));
     };
-    let side = |evaluated: &Evaluated| Side {
-        setting: Setting::new(instance),
-        evaluated: evaluated.clone(),
-        violations: Vec::new(),
-    };
-    let comparison = compare(side(&best.choice), side(&other.choice));
-    Ok(answer(Verdict::Compared(Box::new(comparison))))
+    Ok(answer(Verdict::Compared {
+        best: Box::new(best.choice),
+        with_it: Box::new(other.choice),
+    }))
 }
 
 /// Whether the layout has the value; `checkpointing` where all layers are alike.

@@ -4,4 +4,5 @@
 pub mod backtest;
 pub mod calibrate;
 pub mod logs;
+pub mod report;
 pub mod runs;

@@ -26,7 +26,11 @@ use crate::quantity::{Flops, Mfu, Seconds};
 use super::{Best, PlanError, PlanOptions, best, plan};
 
 /// What is to be best.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
 pub enum Objective {
     /// The highest MFU on the instance's GPUs.
     Mfu,

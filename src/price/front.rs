@@ -14,7 +14,11 @@ use crate::planner::{self, Best, PlanError, PlanOptions};
 use crate::quantity::Bytes;
 
 /// Which two figures are traded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
 pub enum FrontKind {
     /// Usable memory of a GPU against MFU.
     MemoryMfu,

@@ -1,16 +1,13 @@
 //! Many instances, one row each: as a table for people, as JSON lines or CSV for programs.
 
 use serde::{Deserialize, Serialize};
-use tabled::builder::Builder;
-use tabled::settings::Alignment;
-use tabled::settings::object::Columns;
 
-use super::json::{rounded, rounded_probability};
+use super::document::{rounded, rounded_probability};
 use super::layout_text::line;
-use super::number::{duration, risk};
-use super::style::{Meaning, Style, WIDTH, bare, columns, printable, render, wrap};
+use super::number::{duration, gib, mfu, risk};
+use super::style::{Meaning, Style, WIDTH, columns, printable, wrap};
+use super::table::Table;
 use crate::plan::Outcome;
-use crate::quantity::{Mfu, Seconds};
 
 /// The answer to one instance of a batch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -124,8 +121,8 @@ impl BatchRow {
 /// The rows as a table; the layout or the error stands below the figures of its instance.
 #[must_use]
 pub fn table(rows: &[BatchRow], style: &Style) -> String {
-    let room = WIDTH.saturating_sub(columns(&figures(rows, 0)));
-    let table = figures(rows, room.max("instance".len()));
+    let widest = WIDTH.saturating_sub(figures(rows, 0).lines().map(columns).max().unwrap_or(0));
+    let table = figures(rows, widest.max("instance".len()));
     let mut lines = table.lines();
     let mut text = String::new();
     for header in lines.by_ref().take(2) {
@@ -225,42 +222,43 @@ pub fn read_csv(text: &str) -> Vec<BatchRow> {
         .collect()
 }
 
-/// The figures of the rows, with paths of at most `room` columns.
-fn figures(rows: &[BatchRow], room: usize) -> String {
-    let mut table = Builder::default();
-    let instance = if room == 0 { "" } else { "instance" };
-    table.push_record([instance, "status", "MFU", "step", "GiB", "OOM risk"]);
+/// The figures of the rows, with paths of at most so many columns.
+fn figures(rows: &[BatchRow], widest: usize) -> String {
+    let instance = if widest == 0 { "" } else { "instance" };
+    let header = [instance, "status", "MFU", "step", "GiB", "OOM risk"];
+    let mut table = Table::new(header).right(2..);
     for row in rows {
-        table.push_record([
-            name(&row.instance, room),
+        table.push([
+            name(&row.instance, widest),
             row.status.as_str().to_owned(),
-            cell(row.mfu, |mfu| Mfu::new(mfu).to_string()),
-            cell(row.step_time_s, |time| duration(Seconds::new(time))),
-            cell(row.peak_memory_gib, |gib| format!("{gib:.1}")),
-            cell(row.oom_probability, risk),
+            shown(row.mfu, mfu),
+            shown(row.step_time_s, duration),
+            shown(row.peak_memory_gib, gib),
+            shown(row.oom_probability, risk),
         ]);
     }
-    let mut table = bare(table.build());
-    table.modify(Columns::new(2..), Alignment::right());
-    render(table)
+    table.plain()
 }
 
-fn cell(value: Option<f64>, show: impl Fn(f64) -> String) -> String {
+fn shown(value: Option<f64>, show: impl Fn(f64) -> String) -> String {
     value.map_or_else(|| "-".to_owned(), show)
 }
 
-/// The path in at most `room` columns: whole, or its last part, or the end of that.
-fn name(path: &str, room: usize) -> String {
+/// The path in at most `widest` columns: whole, or its last part, or the end of that.
+fn name(path: &str, widest: usize) -> String {
     let path: String = path.chars().map(printable).collect();
     let file = path.rsplit('/').next().unwrap_or_default();
-    if let Some(whole) = [path.as_str(), file].iter().find(|it| columns(it) <= room) {
+    if let Some(whole) = [path.as_str(), file]
+        .iter()
+        .find(|it| columns(it) <= widest)
+    {
         return (*whole).to_owned();
     }
     let mut end = file.chars();
-    while columns(end.as_str()) >= room.max(1) {
+    while columns(end.as_str()) >= widest.max(1) {
         end.next();
     }
-    let ellipsis = if room == 0 { "" } else { "…" };
+    let ellipsis = if widest == 0 { "" } else { "…" };
     format!("{ellipsis}{}", end.as_str())
 }
 

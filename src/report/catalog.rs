@@ -1,10 +1,11 @@
 //! The catalog's presets with what is known of them and where it comes from.
 
 use serde::Serialize;
-use tabled::builder::Builder;
 
-use super::style::{Meaning, Style, WIDTH, bare, columns, render, wrap_within};
-use super::table::with_heading;
+use super::document::write;
+use super::joined;
+use super::style::{Meaning, Style, WIDTH, columns, wrap_within};
+use super::table::Table;
 
 /// One preset.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -26,10 +27,9 @@ pub fn table(rows: &[CatalogRow], style: &Style) -> String {
     for of_kind in rows.chunk_by(|one, other| one.kind == other.kind) {
         let widest = of_kind.iter().map(|row| columns(&row.name)).max();
         let names = widest.unwrap_or_default().min(LONGEST_NAME);
-        let facts_room = (WIDTH - names - 8) * 3 / 5;
-        let source_room = WIDTH - names - 8 - facts_room;
-        let mut table = Builder::default();
-        table.push_record([of_kind[0].kind.as_str(), "facts", "source"]);
+        let facts_width = (WIDTH - names - 8) * 3 / 5;
+        let source_width = WIDTH - names - 8 - facts_width;
+        let mut table = Table::new([of_kind[0].kind.as_str(), "facts", "source"]);
         for CatalogRow {
             name,
             facts,
@@ -37,33 +37,24 @@ pub fn table(rows: &[CatalogRow], style: &Style) -> String {
             ..
         } in of_kind
         {
-            table.push_record([
+            table.push([
                 wrap_within(name, 0, names),
-                wrap_within(facts, 0, facts_room),
-                wrap_within(source, 0, source_room),
+                wrap_within(facts, 0, facts_width),
+                wrap_within(source, 0, source_width),
             ]);
         }
-        tables.push(with_heading(style, &render(bare(table.build()))));
+        tables.push(table.text(style));
     }
     if tables.is_empty() {
         tables.push(style.paint(Meaning::Warning, "no preset has this name"));
     }
-    let mut text = tables.join("\n\n");
-    text.push('\n');
-    text
+    joined(&tables)
 }
 
 /// The rows as a JSON array.
-///
-/// # Panics
-///
-/// Never: rows always have a JSON form.
 #[must_use]
 pub fn json(rows: &[CatalogRow]) -> String {
-    let mut text = serde_json::to_string_pretty(rows)
-        .expect("rows have string keys and no fallible serialisation");
-    text.push('\n');
-    text
+    write(&rows)
 }
 
 /// A longer name is broken.

@@ -1,22 +1,17 @@
 //! Memory and time by component, as tables.
 
-use tabled::builder::Builder;
-use tabled::settings::Alignment;
-use tabled::settings::object::Columns;
+use super::document::{LayoutDocument, MemoryDocument, PredictionDocument, StageMemoryDocument};
+use super::number::{gib, percent, unit_of_time};
+use super::style::Style;
+use super::table::Table;
+use crate::cost_model::components::{MemoryComponent, TimeComponent};
 
-use super::number::{gib, percent};
-use super::style::{bare, render};
-use crate::cost_model::components::{MemoryComponent, StageMemory, StepTime, TimeComponent};
-use crate::cost_model::prediction::MemoryUse;
-use crate::quantity::{Bytes, Seconds};
-
-/// Memory of the fullest stage, and of the first and the last where they differ, against what
-/// a GPU has.
-pub(crate) fn memory(memory: &MemoryUse) -> String {
-    let fullest = fullest(memory);
+/// Memory of the fullest stage, and of the first and the last where they differ, against the
+/// capacity of a GPU.
+pub(crate) fn memory(memory: &MemoryDocument, style: &Style) -> String {
+    let fullest = memory.fullest();
     let shown = stages_to_show(memory, fullest);
-    let mut table = Builder::default();
-    let mut header = vec!["memory of a GPU".to_owned()];
+    let mut header = vec!["memory per GPU".to_owned()];
     for &position in &shown {
         header.push(match (memory.stages.len(), position == fullest) {
             (1, _) => "GiB".to_owned(),
@@ -27,126 +22,105 @@ pub(crate) fn memory(memory: &MemoryUse) -> String {
             header.push("share".to_owned());
         }
     }
-    table.push_record(header);
-    let mut row = |label: &str, amount: &dyn Fn(&StageMemory) -> Bytes| {
+    let mut table = Table::new(header).right(1..);
+    let mut row = |label: &str, amount: &dyn Fn(usize) -> f64| {
         let mut record = vec![label.to_owned()];
         for &position in &shown {
-            let amount = amount(&memory.stages[position]);
-            record.push(gib(amount));
+            record.push(gib(amount(position)));
             if position == fullest {
-                record.push(percent(amount / memory.capacity));
+                record.push(percent(amount(position) / memory.capacity_gib));
             }
         }
-        table.push_record(record);
+        table.push(record);
     };
     for &component in MemoryComponent::ALL {
-        let amount = |stage: &StageMemory| stage[component];
-        if shown
-            .iter()
-            .any(|&position| amount(&memory.stages[position]) > Bytes::ZERO)
-        {
+        let amount = |position: usize| memory.stages[position].components[component];
+        if shown.iter().any(|&position| amount(position) > 0.0) {
             row(component.label(), &amount);
         }
     }
-    row("peak", &StageMemory::peak);
-    row("capacity", &|_| memory.capacity);
-    let mut table = bare(table.build());
-    table.modify(Columns::new(1..), Alignment::right());
-    render(table)
+    row("peak", &|position| memory.stages[position].peak_gib);
+    row("capacity", &|_| memory.capacity_gib);
+    table.text(style)
 }
 
-/// Step time by component with its share of the total. Components that take no time are left
-/// out, but for the bubble, whose absence is worth knowing.
-pub(crate) fn time(time: &StepTime) -> String {
-    let total = time.total();
-    let mut table = Builder::default();
-    let (unit, factor) = if total < Seconds::new(1.0) {
-        ("ms", 1e3)
-    } else {
-        ("s", 1.0)
-    };
-    let amount = |duration: Seconds| format!("{:.2}", duration.value() * factor);
-    table.push_record(["step time", unit, "share"]);
-    for (component, duration) in time.components() {
-        if duration > Seconds::ZERO || component == TimeComponent::Bubble {
+/// Step time by component with its share of the total. Components that take no time are omitted,
+/// but for the bubble, whose absence is worth knowing.
+pub(crate) fn time(prediction: &PredictionDocument, style: &Style) -> String {
+    let total = prediction.step_time_s;
+    let (unit, factor) = unit_of_time(total);
+    let amount = |seconds: f64| format!("{:.2}", seconds * factor);
+    let mut table = Table::new(["step time", unit, "share"]).right(1..);
+    for (component, seconds) in prediction.time.components() {
+        if seconds > 0.0 || component == TimeComponent::Bubble {
             let label = component.label().to_owned();
-            table.push_record([label, amount(duration), percent(duration / total)]);
+            table.push([label, amount(seconds), percent(seconds / total)]);
         }
     }
-    table.push_record(["total".to_owned(), amount(total), percent(1.0)]);
-    let mut table = bare(table.build());
-    table.modify(Columns::new(1..), Alignment::right());
-    render(table)
+    table.push(["total".to_owned(), amount(total), percent(1.0)]);
+    table.text(style)
 }
 
 /// Memory of every stage by component; neighbours that are alike share a line.
-pub(crate) fn memory_by_stage(memory: &MemoryUse, layers: &[(u32, u32)]) -> String {
-    let used = MemoryComponent::ALL.iter().filter(|&&component| {
+pub(crate) fn memory_by_stage(memory: &MemoryDocument, layout: &LayoutDocument) -> String {
+    let is_used = |component: &&MemoryComponent| {
         let mut stages = memory.stages.iter();
-        stages.any(|stage| stage[component] > Bytes::ZERO)
-    });
-    let mut table = Builder::default();
+        stages.any(|stage| stage.components[**component] > 0.0)
+    };
+    let used: Vec<&MemoryComponent> = MemoryComponent::ALL.iter().filter(is_used).collect();
     let mut header = vec!["stage", "layers", "recomp."];
-    header.extend(used.clone().map(|component| component.short_label()));
+    header.extend(used.iter().map(|component| component.short_label()));
     header.push("peak");
-    table.push_record(header);
-    let mut first = 0;
-    for position in 0..memory.stages.len() {
-        let alike = |other: usize| {
-            memory.stages.get(other) == Some(&memory.stages[first])
-                && layers.get(other) == layers.get(first)
-        };
-        if alike(position + 1) {
-            continue;
-        }
-        let stage = &memory.stages[first];
-        let (count, checkpointed) = layers.get(first).copied().unwrap_or_default();
+    let mut table = Table::new(header).right(1..).narrow();
+    let all: Vec<_> = memory
+        .stages
+        .iter()
+        .zip(&layout.stages)
+        .enumerate()
+        .collect();
+    for alike in all.chunk_by(|(_, one), (_, other)| one == other) {
+        let (first, (stage, layers)) = alike[0];
+        let last = first + alike.len() - 1;
         let mut record = vec![
-            if first == position {
+            if first == last {
                 first.to_string()
             } else {
-                format!("{first}-{position}")
+                format!("{first}-{last}")
             },
-            count.to_string(),
-            checkpointed.to_string(),
+            layers.layers.to_string(),
+            layers.checkpointed_layers.to_string(),
         ];
-        record.extend(used.clone().map(|&component| gib(stage[component])));
-        record.push(gib(stage.peak()));
-        table.push_record(record);
-        first = position + 1;
+        let amounts = used
+            .iter()
+            .map(|&&component| gib(stage.components[component]));
+        record.extend(amounts);
+        record.push(gib(stage.peak_gib));
+        table.push(record);
     }
-    let mut table = bare(table.build());
-    table
-        .with(tabled::settings::Style::blank())
-        .with(tabled::settings::Padding::new(0, 0, 0, 0))
-        .modify(Columns::new(1..), Alignment::right());
-    render(table)
-}
-
-/// Position of the stage with the highest peak, the first of equals.
-fn fullest(memory: &MemoryUse) -> usize {
-    let mut fullest = 0;
-    for (position, stage) in memory.stages.iter().enumerate() {
-        if stage.peak() > memory.stages[fullest].peak() {
-            fullest = position;
-        }
-    }
-    fullest
+    table.plain()
 }
 
 /// The fullest stage, then first and last unless one shown before is alike.
-fn stages_to_show(memory: &MemoryUse, fullest: usize) -> Vec<usize> {
-    let mut shown = Vec::new();
-    for position in [fullest, 0, memory.stages.len().saturating_sub(1)] {
-        let Some(stage) = memory.stages.get(position) else {
-            continue;
-        };
-        if !shown
-            .iter()
-            .any(|&other: &usize| memory.stages[other] == *stage)
-        {
+fn stages_to_show(memory: &MemoryDocument, fullest: usize) -> Vec<usize> {
+    let stages = &memory.stages;
+    let mut shown: Vec<usize> = Vec::new();
+    for position in [fullest, 0, stages.len().saturating_sub(1)] {
+        let is_new =
+            |stage: &StageMemoryDocument| shown.iter().all(|&other| stages[other] != *stage);
+        if stages.get(position).is_some_and(is_new) {
             shown.push(position);
         }
     }
     shown
+}
+
+/// The name for people of the component with this key.
+pub(crate) fn label(key: &str) -> &str {
+    let times = TimeComponent::ALL.iter();
+    let times = times.map(|component| (component.key(), component.label()));
+    let memories = MemoryComponent::ALL.iter();
+    let memories = memories.map(|component| (component.key(), component.label()));
+    let mut all = times.chain(memories);
+    all.find(|(known, _)| *known == key)
+        .map_or(key, |(_, label)| label)
 }

@@ -1,89 +1,66 @@
 //! One layout term by term, and every rule that it breaks, for people.
 
-use super::components;
+use super::document::EvaluationDocument;
 use super::layout_text::line;
-use super::number::{duration, gib};
+use super::number::{duration, gib, mfu};
+use super::solution::{broken_rules, facts, job_line, layout_table, trust_notes, warnings};
 use super::style::{Meaning, Style, wrap};
-use super::table::{facts, job_line, layout_table, warnings, with_heading};
-use super::trust;
-use crate::instance::Instance;
-use crate::plan::{Evaluated, Violation};
+use super::{Answer, components, joined};
 
-/// Memory of every distinct stage and step time, by component; broken rules first.
-#[must_use]
-pub fn evaluation(
-    instance: &Instance,
-    evaluated: &Evaluated,
-    violations: &[Violation],
-    style: &Style,
-) -> String {
-    let Evaluated { layout, prediction } = evaluated;
-    let verdict = match violations.len() {
-        0 => style.paint(
-            Meaning::Good,
-            &wrap(&format!("{}: the layout breaks no rule", instance.name), 2),
-        ),
-        count => {
-            let rules = if count == 1 {
-                "1 rule"
-            } else {
-                &format!("{count} rules")
-            };
-            let text = format!("{}: the layout breaks {rules}", instance.name);
-            style.paint(Meaning::Bad, &wrap(&text, 2))
-        }
-    };
-    let mut head = vec![verdict, wrap(&line(layout), 2), job_line(instance)];
-    head.extend(
-        violations
-            .iter()
-            .map(|Violation { rule, message }| wrap(&format!("- {rule}: {message}"), 2)),
-    );
-    let headline = format!(
-        "{} MFU, {} a step",
-        prediction.mfu,
-        duration(prediction.step_time)
-    );
-    head.push(style.paint(Meaning::Heading, &headline));
-    head.push(wrap(&facts(prediction), 2));
-    let global_batch = instance.job.workload.global_batch;
-    let micro_batches = layout.combination.micro_batches(global_batch);
-    let layers: Vec<(u32, u32)> = layout
-        .stages
-        .iter()
-        .map(|stage| (stage.layers, stage.checkpointed_layers()))
-        .collect();
-    let by_stage = components::memory_by_stage(&prediction.memory, &layers);
-    let capacity = gib(prediction.memory.capacity);
-    let memory = format!(
-        "{}\n{}",
-        style.paint(
-            Meaning::Heading,
-            &format!("Memory by stage in GiB, of {capacity} on a GPU:")
-        ),
-        by_stage
-    );
-    let mut blocks = vec![
-        head.join("\n"),
-        with_heading(style, &layout_table(layout, micro_batches)),
-        memory,
-        with_heading(style, &components::time(&prediction.time)),
-        trust::notes(&instance.job, layout, prediction.mfu),
-    ];
-    blocks.extend(warnings(instance, style));
-    let mut text = blocks.join("\n\n");
-    text.push('\n');
-    text
+impl Answer for EvaluationDocument {
+    /// Memory of every distinct stage and step time, by component; broken rules first.
+    fn text(&self, style: &Style) -> String {
+        let prediction = &self.prediction;
+        let (meaning, verdict) = match self.violations.len() {
+            0 => (Meaning::Good, "no rule".to_owned()),
+            1 => (Meaning::Bad, "1 rule".to_owned()),
+            count => (Meaning::Bad, format!("{count} rules")),
+        };
+        let verdict = format!("{}: the layout breaks {verdict}", self.instance);
+        let mut head = vec![
+            style.wrapped(meaning, &verdict),
+            wrap(&line(&self.layout.layout()), 2),
+            wrap(&job_line(&self.job), 2),
+        ];
+        head.extend(broken_rules(&self.violations));
+        let headline = format!(
+            "{} MFU, {} a step",
+            mfu(prediction.mfu),
+            duration(prediction.step_time_s)
+        );
+        head.push(style.paint(Meaning::Heading, &headline));
+        head.push(wrap(&facts(prediction), 2));
+        let capacity = gib(prediction.memory.capacity_gib);
+        let heading = format!("Memory by stage in GiB, of {capacity} per GPU:");
+        let notes = trust_notes(&self.job, &self.trust, prediction);
+        let notes: Vec<String> = notes.iter().map(|note| wrap(note, 2)).collect();
+        let mut blocks = vec![
+            head.join("\n"),
+            layout_table(&self.layout, style),
+            format!(
+                "{}\n{}",
+                style.paint(Meaning::Heading, &heading),
+                components::memory_by_stage(&prediction.memory, &self.layout)
+            ),
+            components::time(prediction, style),
+            notes.join("\n"),
+        ];
+        blocks.extend(warnings(&self.warnings, style));
+        joined(&blocks)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::instance::Instance;
+    use crate::plan::{Evaluated, Violation};
     use crate::report::fixture;
     use crate::report::style::{WIDTH, columns};
 
     fn check(name: &str, instance: &Instance, evaluated: &Evaluated, violations: &[Violation]) {
-        let text = evaluation(instance, evaluated, violations, &Style::default());
+        let document = EvaluationDocument::new(instance, evaluated, violations);
+        let text = document.text(&Style::default());
         for line in text.lines() {
             assert!(columns(line) <= WIDTH, "{line}");
         }

@@ -1,131 +1,112 @@
 //! Reasons, for people: what clashes and what repairs it, what binds, why not another choice.
 
-use super::comparison::{Names, sentence, tables};
-use super::infeasible::nearest_lines;
+use super::comparison::{sentence, tables};
+use super::document::{
+    EffectDocument, EvaluatedDocument, ExplanationDocument, ReasonDocument, RepairDocument,
+    WhyNotDocument, WhyNotVerdict,
+};
 use super::layout_text::{difference, line};
-use super::number::{duration, grouped, mfu_distance, risk};
+use super::number::{duration, mfu, points, risk};
+use super::solution::{infeasible_head, job_line, nearest_lines};
 use super::style::{Meaning, Style, shell_word, wrap};
-use super::table::job_line;
-use crate::axis::Assignment;
-use crate::change::{Change, words as row_words};
-use crate::explain::Explanation;
-use crate::explain::binding::{Binding, Effect};
-use crate::explain::reasons::{Reason, Reasons, percentage};
-use crate::explain::repairs::Repair;
-use crate::explain::why_not::{Verdict, WhyNot};
-use crate::instance::Instance;
-use crate::plan::Evaluated;
-use crate::quantity::BytesPerSecond;
+use super::{Answer, joined};
+use crate::explain::binding::NEGLIGIBLE;
+use crate::explain::reasons::percentage;
 
-/// Why an instance has no layout and what would help, or what limits its best layout.
-#[must_use]
-pub fn explanation(instance: &Instance, explanation: &Explanation, style: &Style) -> String {
-    let blocks = match explanation {
-        Explanation::Feasible(binding) => binding_blocks(instance, binding, style),
-        Explanation::Infeasible(reasons) => {
-            let headline = format!(
-                "{}: infeasible: no layout satisfies every rule",
-                instance.name
-            );
-            let head = [
-                style.paint(Meaning::Bad, &wrap(&headline, 2)),
-                job_line(instance),
-            ];
-            let mut blocks = vec![head.join("\n")];
-            blocks.extend(reasons_blocks(reasons, style));
-            blocks
-        }
-    };
-    text(&blocks)
+impl Answer for ExplanationDocument {
+    /// Why an instance has no layout and what would help, what limits its best layout, or what speaks
+    /// against a choice.
+    fn text(&self, style: &Style) -> String {
+        let blocks = match (&self.why_not, &self.best) {
+            (Some(asked), _) => why_not_blocks(self, asked, style),
+            (None, Some(best)) => binding_blocks(self, best, style),
+            (None, None) => {
+                let mut blocks = vec![infeasible_head(&self.instance, &self.job, style).join("\n")];
+                blocks.extend(reasons_blocks(self, style));
+                blocks
+            }
+        };
+        joined(&blocks)
+    }
 }
 
 /// What speaks against a choice.
-#[must_use]
-pub fn why_not(instance: &Instance, answer: &WhyNot, style: &Style) -> String {
-    let asked = &answer.asked;
-    let mut head = Vec::new();
+fn why_not_blocks(
+    answer: &ExplanationDocument,
+    why: &WhyNotDocument,
+    style: &Style,
+) -> Vec<String> {
+    let spelled = |pairs: &[String]| pairs.join(", ").replace('=', " = ");
+    let asked = spelled(&why.asked);
+    let headline = match (why.verdict, &answer.comparison) {
+        (WhyNotVerdict::Chosen, _) => {
+            style.wrapped(Meaning::Good, &format!("{asked}: the best layout has it"))
+        }
+        (WhyNotVerdict::Compared, Some(comparison)) => {
+            style.wrapped(Meaning::Heading, &sentence(&asked, comparison))
+        }
+        (WhyNotVerdict::Compared | WhyNotVerdict::Impossible, _) => {
+            style.wrapped(Meaning::Bad, &format!("{asked}: no layout has it"))
+        }
+        (WhyNotVerdict::NothingPossible, _) => {
+            let headline = format!("{asked}: {} has no layout at all", answer.instance);
+            style.wrapped(Meaning::Bad, &headline)
+        }
+    };
+    let mut head = vec![headline, wrap(&job_line(&answer.job), 2)];
     let mut blocks = Vec::new();
-    match &answer.verdict {
-        Verdict::Chosen(best) => {
-            let headline = format!("{asked}: the best layout has it");
-            head.push(style.paint(Meaning::Good, &wrap(&headline, 2)));
-            head.push(job_line(instance));
-            head.push(wrap(&result(best), 2));
+    match (&answer.comparison, &answer.best) {
+        (Some(comparison), _) => {
+            let [best, with_it] = [&comparison.left, &comparison.right].map(|side| &side.layout);
+            head.push(wrap(&format!("best:    {}", line(&best.layout())), 9));
+            head.push(wrap(&format!("with it: {}", line(&with_it.layout())), 9));
+            blocks.extend(tables(comparison, ["best", "with it"], style));
         }
-        Verdict::Compared(comparison) => {
-            let headline = sentence(&asked.to_string(), comparison);
-            head.push(style.paint(Meaning::Heading, &wrap(&headline, 2)));
-            head.push(job_line(instance));
-            let layout = |evaluated: &Evaluated| line(&evaluated.layout);
-            let best = layout(&comparison.left.evaluated);
-            let with_it = layout(&comparison.right.evaluated);
-            head.push(wrap(&format!("best:    {best}"), 9));
-            head.push(wrap(&format!("with it: {with_it}"), 9));
-            let names = Names {
-                left: "best",
-                right: "with it",
-            };
-            blocks.extend(tables(comparison, names, style));
-        }
-        Verdict::Impossible(reasons) => {
-            let headline = format!("{asked}: no layout has it");
-            head.push(style.paint(Meaning::Bad, &wrap(&headline, 2)));
-            head.push(job_line(instance));
-            blocks.extend(reasons_blocks(reasons, style));
-        }
-        Verdict::NothingPossible(reasons) => {
-            let headline = format!("{asked}: {} has no layout at all", instance.name);
-            head.push(style.paint(Meaning::Bad, &wrap(&headline, 2)));
-            head.push(job_line(instance));
-            blocks.extend(reasons_blocks(reasons, style));
-        }
+        (None, Some(best)) => head.push(wrap(&result(best), 2)),
+        (None, None) => blocks.extend(reasons_blocks(answer, style)),
     }
-    if answer.unlisted != Assignment::default() {
+    if !why.unlisted.is_empty() {
         let note = format!(
             "The instance does not list {}; it is allowed for this question.",
-            answer.unlisted
+            spelled(&why.unlisted)
         );
         head.push(wrap(&note, 2));
     }
     blocks.insert(0, head.join("\n"));
-    text(&blocks)
-}
-
-fn text(blocks: &[String]) -> String {
-    let mut text = blocks.join("\n\n");
-    text.push('\n');
-    text
-}
-
-/// Clashes, the nearest layout, repairs.
-fn reasons_blocks(reasons: &Reasons, style: &Style) -> Vec<String> {
-    let mut blocks = vec![clashes(reasons)];
-    if let Some(nearest) = &reasons.nearest {
-        blocks.push(nearest_lines(nearest));
-    }
-    blocks.push(repairs(reasons, style));
     blocks
 }
 
-fn clashes(reasons: &Reasons) -> String {
+/// Clashes, the nearest layout, repairs.
+fn reasons_blocks(answer: &ExplanationDocument, style: &Style) -> Vec<String> {
+    let mut blocks = Vec::new();
+    if !answer.clashes.is_empty() {
+        blocks.push(clashes(&answer.clashes));
+    }
+    blocks.extend(answer.nearest.as_ref().map(nearest_lines));
+    blocks.push(repairs(answer, style));
+    blocks
+}
+
+fn clashes(clashes: &[Vec<ReasonDocument>]) -> String {
     let mut lines = Vec::new();
-    let mut list = |heading: String, reasons: &[Reason]| {
+    let mut list = |heading: &str, reasons: &[&ReasonDocument]| {
         if reasons.is_empty() {
             return;
         }
-        lines.push(wrap(&heading, 2));
+        lines.push(wrap(heading, 2));
         for reason in reasons {
-            let text = format!("- {}: {}", reason.name, reason.message);
+            let text = format!("- {}: {}", reason.requirement, reason.message);
             lines.push(wrap(&text, 2));
         }
     };
-    for (position, clash) in reasons.clashes.iter().enumerate() {
-        let enough = match clash.each_enough.len() {
+    for (position, clash) in clashes.iter().enumerate() {
+        let (each_enough, besides): (Vec<_>, Vec<_>) = clash.iter().partition(|it| it.enough);
+        let enough = match each_enough.len() {
             1 => "This rules out every layout; without it there is one:".to_owned(),
             count => format!("These {count} clash; without any one of them there is a layout:"),
         };
-        list(enough, &clash.each_enough);
-        let besides = match (clash.each_enough.len(), clash.besides.len(), position) {
+        list(&enough, &each_enough);
+        let text = match (each_enough.len(), besides.len(), position) {
             (0, 1, 0) => "This rules out every layout:".to_owned(),
             (0, count, 0) => format!("These {count} clash:"),
             (0, 1, _) => "So does this, apart from that:".to_owned(),
@@ -133,7 +114,7 @@ fn clashes(reasons: &Reasons) -> String {
             (1, ..) => "It clashes with what would not help if dropped alone:".to_owned(),
             _ => "They clash with what would not help if dropped alone:".to_owned(),
         };
-        list(besides, &clash.besides);
+        list(&text, &besides);
     }
     lines.join("\n")
 }
@@ -141,23 +122,20 @@ fn clashes(reasons: &Reasons) -> String {
 /// What finds more.
 const LONGER: &str = "A longer `--time-limit` finds more.";
 
-fn repairs(reasons: &Reasons, style: &Style) -> String {
-    if reasons.repairs.is_empty() && reasons.repairs_cut {
-        return format!("No repair was found in time. {LONGER}");
-    }
-    if reasons.repairs.is_empty() {
-        return "No change of up to three of these gives the instance a layout.".to_owned();
-    }
-    let heading = if reasons.repairs.len() == 1 {
-        "One repair was found; it was solved:"
-    } else {
-        "Any of these repairs it, the cheapest first; each was solved:"
+fn repairs(answer: &ExplanationDocument, style: &Style) -> String {
+    let heading = match (answer.repairs.len(), answer.is_cut) {
+        (0, true) => return format!("No repair was found in time. {LONGER}"),
+        (0, false) => {
+            return "No change of up to three of these gives the instance a layout.".to_owned();
+        }
+        (1, _) => "One repair was found; it was solved:",
+        _ => "Any of these repairs it, the cheapest first; each was solved:",
     };
     let mut lines = vec![style.paint(Meaning::Heading, heading)];
-    for (position, repair) in reasons.repairs.iter().enumerate() {
+    for (position, repair) in answer.repairs.iter().enumerate() {
         lines.extend(repair_lines(position + 1, repair, style));
     }
-    if reasons.repairs_cut {
+    if answer.is_cut {
         lines.push(wrap(
             &format!("Others were not looked for in time. {LONGER}"),
             2,
@@ -169,11 +147,10 @@ fn repairs(reasons: &Reasons, style: &Style) -> String {
 /// Longest command that is printed, in characters.
 const LONGEST_COMMAND: usize = 2000;
 
-fn repair_lines(number: usize, repair: &Repair, style: &Style) -> [String; 3] {
-    let words: Vec<String> = repair.changes.iter().map(words).collect();
-    let assignments = repair
-        .assignments()
-        .map(|assignment| format!("--set {}", shell_word(&assignment)));
+fn repair_lines(number: usize, repair: &RepairDocument, style: &Style) -> [String; 3] {
+    let words: Vec<&str> = repair.changes.iter().map(|it| it.words.as_str()).collect();
+    let assignments = repair.changes.iter();
+    let assignments = assignments.map(|it| format!("--set {}", shell_word(&it.set)));
     let command = assignments.collect::<Vec<_>>().join(" ");
     let command = match command.len() {
         ..=LONGEST_COMMAND => style.paint(Meaning::Command, &command),
@@ -182,129 +159,71 @@ fn repair_lines(number: usize, repair: &Repair, style: &Style) -> [String; 3] {
     [
         wrap(&format!("{number}. {}", words.join(", ")), 3),
         format!("   {command}"),
-        wrap(&format!("   {}", result(&repair.evaluated)), 3),
+        wrap(&format!("   {}", result(&repair.best)), 3),
     ]
 }
 
 /// Utilisation, time, risk and the layout.
-fn result(evaluated: &Evaluated) -> String {
+fn result(evaluated: &EvaluatedDocument) -> String {
     let prediction = &evaluated.prediction;
     format!(
         "{} MFU, {} a step, risk {}: {}",
-        prediction.mfu,
-        duration(prediction.step_time),
+        mfu(prediction.mfu),
+        duration(prediction.step_time_s),
         risk(prediction.oom_probability),
-        line(&evaluated.layout)
+        line(&evaluated.layout.layout())
     )
 }
 
-/// A change with its amount.
-pub(crate) fn words(change: &Change) -> String {
-    match change {
-        Change::Values { axis, from, to } => {
-            format!(
-                "{axis} {} instead of {}",
-                axis.any_of(to),
-                axis.any_of(from)
-            )
-        }
-        Change::Permit { permitted, .. } => {
-            let all: Vec<String> = permitted.iter().map(ToString::to_string).collect();
-            format!("permit {}", all.join(" and "))
-        }
-        Change::Rows { changed, .. } => row_words(changed),
-        Change::OomRisk { from, to } => format!(
-            "accept a risk of {} % instead of {} %",
-            percentage(*to),
-            percentage(*from)
-        ),
-        Change::Framework(change) => change.words.to_owned(),
-        Change::InterNodeBandwidth { from, to } => bandwidth("between", *from, *to),
-        Change::IntraNodeBandwidth { from, to } => bandwidth("within", *from, *to),
-        Change::GlobalBatch { from, to } => {
-            let (from, to) = (grouped(*from), grouped(*to));
-            format!("a global batch of {to} instead of {from}")
-        }
-        Change::NodeSize { from, to } => format!("nodes of {to} GPUs instead of {from}"),
-        Change::SequenceLength { from, to } => {
-            let (from, to) = (grouped(*from), grouped(*to));
-            format!("sequences of {to} tokens instead of {from}")
-        }
-        Change::SmallerOptimizer => "optimizer states in bf16".to_owned(),
-        Change::Gpus { from, to } => {
-            let more = if to > from { "more" } else { "fewer" };
-            let [difference, from, to] =
-                [from.abs_diff(*to), *from, *to].map(|gpus| grouped(u64::from(gpus)));
-            format!("{difference} {more} GPUs ({to} instead of {from})")
-        }
-        Change::Memory { from, to } => {
-            let gigabytes = |bytes: f64| format!("{:.1} GB", bytes / 1e9);
-            format!(
-                "{} more memory a GPU ({} instead of {})",
-                gigabytes((*to - *from).value()),
-                gigabytes(to.value()),
-                gigabytes(from.value())
-            )
-        }
-    }
-}
-
-fn bandwidth(place: &str, from: BytesPerSecond, to: BytesPerSecond) -> String {
-    let [from, to] = [from, to].map(|bandwidth| bandwidth.value() / 1e9);
-    format!("{to:.0} GB/s {place} nodes instead of {from:.0}")
-}
-
 /// The best layout, and what it gains without each limit.
-fn binding_blocks(instance: &Instance, binding: &Binding, style: &Style) -> Vec<String> {
-    let best = &binding.plan.choice;
+fn binding_blocks(
+    answer: &ExplanationDocument,
+    best: &EvaluatedDocument,
+    style: &Style,
+) -> Vec<String> {
     let headline = format!(
         "{}: optimal, {} MFU, {} a step",
-        instance.name,
-        best.prediction.mfu,
-        duration(best.prediction.step_time)
+        answer.instance,
+        mfu(best.prediction.mfu),
+        duration(best.prediction.step_time_s)
     );
     let head = [
-        style.paint(Meaning::Good, &wrap(&headline, 2)),
-        style.paint(Meaning::Heading, &wrap(&line(&best.layout), 2)),
-        job_line(instance),
+        style.wrapped(Meaning::Good, &headline),
+        style.wrapped(Meaning::Heading, &line(&best.layout.layout())),
+        wrap(&job_line(&answer.job), 2),
     ];
-    let (binding_effects, others): (Vec<&Effect>, Vec<&Effect>) =
-        binding.effects.iter().partition(|effect| effect.binds());
+    let binds = |effect: &&EffectDocument| effect.mfu_gain > NEGLIGIBLE.value();
+    let (binding, others): (Vec<_>, Vec<_>) = answer.effects.iter().partition(binds);
     let mut limits = Vec::new();
-    if binding_effects.is_empty() && binding.untried > 0 {
-        limits.push("Of the limits that were dropped none binds.".to_owned());
-    } else if binding_effects.is_empty() {
-        limits.push("No limit binds: without any one of them the layout is the same.".to_owned());
-    } else {
+    if !binding.is_empty() {
         let heading = "What limits it: MFU points gained by dropping each limit alone:";
         limits.push(style.paint(Meaning::Heading, heading));
-        limits.extend(
-            binding_effects
-                .iter()
-                .map(|effect| effect_line(best, effect)),
-        );
+    } else if answer.untried > 0 {
+        limits.push("Of the limits that were dropped none binds.".to_owned());
+    } else {
+        limits.push("No limit binds: without any one of them the layout is the same.".to_owned());
     }
+    limits.extend(binding.iter().map(|effect| effect_line(best, effect)));
     if !others.is_empty() {
-        let names: Vec<String> = others.iter().map(|effect| effect.name.clone()).collect();
+        let names: Vec<&str> = others.iter().map(|effect| effect.limit.as_str()).collect();
         let text = format!("Dropping one of these gains nothing: {}.", names.join(", "));
         limits.push(wrap(&text, 2));
     }
-    if binding.untried > 0 {
-        let text = format!(
-            "{} limits were not dropped in time. {LONGER}",
-            binding.untried
-        );
+    if answer.untried > 0 {
+        let untried = answer.untried;
+        let text = format!("{untried} limits were not dropped in time. {LONGER}");
         limits.push(wrap(&text, 2));
     }
     vec![
         head.join("\n"),
         limits.join("\n"),
-        margins(instance, binding),
+        wrap(&margins(answer, best), 2),
     ]
 }
 
-fn effect_line(best: &Evaluated, effect: &Effect) -> String {
-    let gain = mfu_distance(best.prediction.mfu, effect.without.prediction.mfu);
+fn effect_line(best: &EvaluatedDocument, effect: &EffectDocument) -> String {
+    let without = &effect.without;
+    let gain = points(without.prediction.mfu - best.prediction.mfu);
     let now = if effect.now.is_empty() {
         String::new()
     } else {
@@ -312,9 +231,9 @@ fn effect_line(best: &Evaluated, effect: &Effect) -> String {
     };
     let text = format!(
         "{gain:>7} {}{now}: then {} with {}",
-        effect.name,
-        effect.without.prediction.mfu,
-        difference(&best.layout, &effect.without.layout)
+        effect.limit,
+        mfu(without.prediction.mfu),
+        difference(&best.layout.layout(), &without.layout.layout())
     );
     wrap(&text, 8)
 }
@@ -323,49 +242,38 @@ fn effect_line(best: &Evaluated, effect: &Effect) -> String {
 const MOST_GROUPS: usize = 6;
 
 /// What is left of the memory of each stage.
-fn margins(instance: &Instance, binding: &Binding) -> String {
-    let stages = &binding.plan.choice.prediction.memory.stages;
-    let left: Vec<f64> = stages
-        .iter()
-        .map(|stage| (binding.admissible - stage.peak()).gib())
+fn margins(answer: &ExplanationDocument, best: &EvaluatedDocument) -> String {
+    let admissible = answer.admissible_memory_gib.unwrap_or_default();
+    let stages = best.prediction.memory.stages.iter().enumerate();
+    let left: Vec<(usize, f64, String)> = stages
+        .map(|(stage, memory)| (stage, admissible - memory.peak_gib))
+        .map(|(stage, left)| (stage, left, format!("{left:.1}")))
         .collect();
-    let mut groups: Vec<(usize, usize, String)> = Vec::new();
-    for (stage, left) in left.iter().enumerate() {
-        let shown = format!("{left:.1}");
-        match groups.last_mut() {
-            Some((_, last, of_group)) if *of_group == shown => *last = stage,
-            _ => groups.push((stage, stage, shown)),
-        }
-    }
-    let name = |first: usize, last: usize| {
-        if first == last {
-            format!("stage {first}")
-        } else {
-            format!("stages {first}-{last}")
-        }
-    };
+    let groups: Vec<_> = left.chunk_by(|one, other| one.2 == other.2).collect();
     let shown = if groups.len() <= MOST_GROUPS {
-        let all = groups
-            .iter()
-            .map(|(first, last, left)| format!("{left} on {}", name(*first, *last)));
+        let all = groups.iter().map(|group| {
+            let (first, last) = (&group[0], &group[group.len() - 1]);
+            if first.0 == last.0 {
+                format!("{} on stage {}", first.2, first.0)
+            } else {
+                format!("{} on stages {}-{}", first.2, first.0, last.0)
+            }
+        });
         all.collect::<Vec<_>>().join(", ")
     } else {
-        let by_size = |one: &&usize, other: &&usize| left[**one].total_cmp(&left[**other]);
-        let all: Vec<usize> = (0..left.len()).collect();
-        let ends = all.iter().min_by(by_size).zip(all.iter().max_by(by_size));
+        let by_size =
+            |one: &&(usize, f64, String), other: &&(usize, f64, String)| one.1.total_cmp(&other.1);
+        let ends = left.iter().min_by(by_size).zip(left.iter().max_by(by_size));
         ends.map_or_else(String::new, |(least, most)| {
             format!(
-                "from {:.1} on stage {least} to {:.1} on stage {most}",
-                left[*least], left[*most]
+                "from {} on stage {} to {} on stage {}",
+                least.2, least.0, most.2, most.0
             )
         })
     };
-    wrap(
-        &format!(
-            "GiB left of the {} that an accepted risk of {} % leaves of each GPU: {shown}.",
-            binding.admissible,
-            percentage(instance.max_oom_risk)
-        ),
-        2,
+    format!(
+        "GiB left of the {} GiB per GPU that an accepted risk of {} % admits: {shown}.",
+        format_args!("{admissible:.1}"),
+        percentage(answer.max_oom_risk)
     )
 }

@@ -9,7 +9,7 @@ use crate::layout::{
 /// flash-attention-2, fused RMSNorm, layers 7, 8 x14, 7`.
 #[must_use]
 pub fn line(layout: &Layout) -> String {
-    let mut parts = cell_parts(&layout.combination);
+    let mut parts = parts(&layout.combination);
     if !even(layout) {
         parts.push(layers(layout));
     }
@@ -26,7 +26,7 @@ pub fn line(layout: &Layout) -> String {
 /// A combination that has no layers per stage yet, in one line.
 #[must_use]
 pub fn candidate_line(candidate: &FlaggedCombination) -> String {
-    let mut parts = cell_parts(&candidate.combination);
+    let mut parts = parts(&candidate.combination);
     if candidate.checkpointing != Checkpointing::None {
         parts.push(format!("{} checkpointing", candidate.checkpointing));
     }
@@ -35,8 +35,8 @@ pub fn candidate_line(candidate: &FlaggedCombination) -> String {
 
 /// The degrees and the micro-batch in one line: `TP 2, PP 16, DP 4, micro-batch 1`.
 #[must_use]
-pub fn degrees(cell: &Combination) -> String {
-    let degrees = features(cell).into_iter().take(7);
+pub fn degrees(combination: &Combination) -> String {
+    let degrees = features(combination).into_iter().take(7);
     let parts: Vec<String> = degrees
         .filter(|part| !NEUTRAL.contains(&part.as_str()))
         .collect();
@@ -56,7 +56,7 @@ pub fn brief_difference(choice: &Layout, other: &Layout) -> String {
             .collect::<Vec<_>>()
     };
     if ours.pipeline_parallel == theirs.pipeline_parallel && counts(choice) != counts(other) {
-        parts.push("other layers a stage".to_owned());
+        parts.push("other layers per stage".to_owned());
     }
     let (before, now) = (checkpointed(choice), checkpointed(other));
     if before != now || (parts.is_empty() && choice != other) {
@@ -98,13 +98,21 @@ fn checkpointed(layout: &Layout) -> String {
 /// The degrees and the micro-batch as a short label: `TP2 PP16 v2 b1`. What data parallelism fills
 /// is left out.
 #[must_use]
-pub fn short(cell: &Combination) -> String {
+pub fn short(combination: &Combination) -> String {
     let parts = [
-        ("TP", cell.tensor_parallel, true),
-        ("PP", cell.pipeline_parallel, true),
-        ("CP", cell.context_parallel, cell.context_parallel > 1),
-        ("v", cell.virtual_stages, cell.virtual_stages > 1),
-        ("b", cell.micro_batch, true),
+        ("TP", combination.tensor_parallel, true),
+        ("PP", combination.pipeline_parallel, true),
+        (
+            "CP",
+            combination.context_parallel,
+            combination.context_parallel > 1,
+        ),
+        (
+            "v",
+            combination.virtual_stages,
+            combination.virtual_stages > 1,
+        ),
+        ("b", combination.micro_batch, true),
     ];
     let shown = parts.into_iter().filter(|(_, _, shown)| *shown);
     let parts: Vec<String> = shown
@@ -212,37 +220,37 @@ fn changed_features(ours: &Combination, theirs: &Combination) -> Vec<String> {
 }
 
 /// The features that are not at their neutral value.
-fn cell_parts(cell: &Combination) -> Vec<String> {
-    features(cell)
+fn parts(combination: &Combination) -> Vec<String> {
+    features(combination)
         .into_iter()
         .filter(|feature| !NEUTRAL.contains(&feature.as_str()))
         .collect()
 }
 
-/// One phrase for each choice of the cell, always in the same order.
-fn features(cell: &Combination) -> Vec<String> {
+/// One phrase for each choice, always in the same order.
+fn features(combination: &Combination) -> Vec<String> {
     vec![
-        format!("TP {}", cell.tensor_parallel),
-        format!("PP {}", cell.pipeline_parallel),
-        format!("DP {}", cell.data_parallel),
-        format!("CP {}", cell.context_parallel),
-        format!("EP {}", cell.expert_parallel),
-        match cell.virtual_stages {
+        format!("TP {}", combination.tensor_parallel),
+        format!("PP {}", combination.pipeline_parallel),
+        format!("DP {}", combination.data_parallel),
+        format!("CP {}", combination.context_parallel),
+        format!("EP {}", combination.expert_parallel),
+        match combination.virtual_stages {
             1 => "1 virtual stage".to_owned(),
             several => format!("{several} virtual stages"),
         },
-        format!("micro-batch {}", cell.micro_batch),
-        match cell.sequence_parallel {
+        format!("micro-batch {}", combination.micro_batch),
+        match combination.sequence_parallel {
             SequenceParallel::Off => "no sequence parallelism".to_owned(),
             SequenceParallel::On => "sequence parallelism".to_owned(),
         },
-        cell.sharding.to_string(),
-        cell.attention_kernel.to_string(),
-        match cell.rmsnorm_kernel {
+        combination.sharding.to_string(),
+        combination.attention_kernel.to_string(),
+        match combination.rmsnorm_kernel {
             RmsNormKernel::Unfused => "unfused RMSNorm".to_owned(),
             RmsNormKernel::Fused => "fused RMSNorm".to_owned(),
         },
-        match cell.schedule {
+        match combination.schedule {
             Schedule::OneForwardOneBackward => "1f1b".to_owned(),
             other => format!("schedule {other}"),
         },

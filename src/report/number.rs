@@ -1,15 +1,22 @@
 //! How numbers are written for people.
 
-use crate::quantity::{Bytes, Mfu, Seconds};
-
 /// Binary gigabytes with one decimal, without the unit.
-pub(crate) fn gib(amount: Bytes) -> String {
-    format!("{:.1}", amount.gib())
+pub(crate) fn gib(amount: f64) -> String {
+    format!("{amount:.1}")
+}
+
+/// A share of the peak speed: `70.5 %`.
+pub(crate) fn mfu(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+/// The same with two decimals: `70.51 %`.
+pub(crate) fn exact_mfu(share: f64) -> String {
+    format!("{:.2} %", share * 100.0)
 }
 
 /// A duration with its unit and three or four digits: `26.5 s`, `380 ms`.
-pub(crate) fn duration(duration: Seconds) -> String {
-    let seconds = duration.value();
+pub(crate) fn duration(seconds: f64) -> String {
     if seconds < 1.0 {
         format!("{:.0} ms", seconds * 1e3)
     } else if seconds < 10.0 {
@@ -19,11 +26,20 @@ pub(crate) fn duration(duration: Seconds) -> String {
     }
 }
 
+/// Milliseconds for short steps, else seconds; with the factor from seconds.
+pub(crate) fn unit_of_time(longest: f64) -> (&'static str, f64) {
+    if longest < 1.0 {
+        ("ms", 1e3)
+    } else {
+        ("s", 1.0)
+    }
+}
+
 /// A long time in its natural unit: `42.0 s`, `3.2 h`, `12.5 days`.
-pub(crate) fn run_time(time: Seconds) -> String {
-    let hours = time.value() / 3600.0;
+pub(crate) fn run_time(seconds: f64) -> String {
+    let hours = seconds / 3600.0;
     if hours < 0.2 {
-        duration(time)
+        duration(seconds)
     } else if hours < 48.0 {
         format!("{hours:.1} h")
     } else {
@@ -65,17 +81,9 @@ pub(crate) fn risk(probability: f64) -> String {
     }
 }
 
-/// [`mfu_distance`] in words: `-1.3 points`, `as high`.
-pub(crate) fn mfu_points(choice: Mfu, other: Mfu) -> String {
-    match mfu_distance(choice, other).as_str() {
-        "equal" => "as high".to_owned(),
-        points => format!("{points} points"),
-    }
-}
-
-/// Distance of `other` from `choice` in points of MFU.
-pub(crate) fn mfu_distance(choice: Mfu, other: Mfu) -> String {
-    let points = (other.value() - choice.value()) * 100.0;
+/// A difference of utilisations in points.
+pub(crate) fn points(difference: f64) -> String {
+    let points = difference * 100.0;
     if points.abs() < 0.005 {
         "equal".to_owned()
     } else if points.abs() < 0.095 {
@@ -83,6 +91,15 @@ pub(crate) fn mfu_distance(choice: Mfu, other: Mfu) -> String {
     } else {
         format!("{points:+.1}")
     }
+}
+
+/// A number with its sign, none if it is shown as 0.
+pub(crate) fn signed(number: f64, decimals: usize) -> String {
+    let shown = format!("{number:+.decimals$}");
+    if shown.chars().all(|c| !c.is_ascii_digit() || c == '0') {
+        return shown.trim_start_matches(['+', '-']).to_owned();
+    }
+    shown
 }
 
 /// A count with its thousands apart.
@@ -104,17 +121,18 @@ mod tests {
 
     #[test]
     fn numbers_are_short() {
-        assert_eq!(duration(Seconds::new(26.53)), "26.5 s");
-        assert_eq!(duration(Seconds::new(2.653)), "2.65 s");
-        assert_eq!(duration(Seconds::new(0.38)), "380 ms");
+        assert_eq!(duration(26.53), "26.5 s");
+        assert_eq!(duration(2.653), "2.65 s");
+        assert_eq!(duration(0.38), "380 ms");
         assert_eq!(percent(0.0321), "3.2 %");
         assert_eq!(percent(0.321), "32 %");
         assert_eq!(percent(f64::NAN), "-");
         assert_eq!(risk(1e-9), "<0.1 %");
         assert_eq!(risk(1.0), ">99.9 %");
-        assert_eq!(mfu_distance(Mfu::new(0.7), Mfu::new(0.687)), "-1.3");
-        assert_eq!(mfu_distance(Mfu::new(0.7), Mfu::new(0.6998)), "-0.02");
-        assert_eq!(mfu_distance(Mfu::new(0.7), Mfu::new(0.7)), "equal");
+        assert_eq!(points(-0.013), "-1.3");
+        assert_eq!(points(-0.0002), "-0.02");
+        assert_eq!(points(0.0), "equal");
+        assert_eq!(signed(-0.001, 2), "0.00");
         assert_eq!(grouped(1_234_567), "1,234,567");
         assert_eq!(grouped(123), "123");
     }

@@ -1,50 +1,41 @@
 //! Pareto fronts: as a table, as CSV, as a picture.
 
-use tabled::builder::Builder;
-use tabled::settings::Alignment;
-use tabled::settings::object::Columns;
-
+use super::document::{ParetoDocument, PointDocument};
 use super::layout_text::{brief, brief_difference, line, short};
-use super::number::{amount, duration, gib, grouped};
-use super::plot::{Axis, Join, Label, Plot};
-use super::style::{Meaning, Style, bare, fit_column, render, wrap};
-use super::table::{job_line, warnings, with_heading};
-use crate::instance::Instance;
-use crate::price::{Front, FrontKind, Point};
-use crate::quantity::Bytes;
+use super::number::{amount, duration, gib, grouped, mfu};
+use super::plot::{Axis, Join, Label, Plot, Scale};
+use super::solution::{job_line, warnings};
+use super::style::{Meaning, Style, wrap};
+use super::table::Table;
+use super::{Answer, csv_of, joined};
+use crate::price::FrontKind;
 
-/// The front as a table, the smallest first.
-#[must_use]
-pub fn table(instance: &Instance, front: &Front, style: &Style) -> String {
-    let mut head = vec![style.paint(Meaning::Good, &wrap(&headline(instance, front), 2))];
-    head.push(job_line(instance));
-    let mut blocks = vec![head.join("\n")];
-    if !front.points.is_empty() {
-        let own = own(instance, front);
-        let shown = shown(front, own);
-        blocks.push(with_heading(style, &rows(front, own, &shown)));
-        blocks.push(wrap(&note(front, shown.len()), 2));
+impl Answer for ParetoDocument {
+    /// The front as a table, the smallest first.
+    fn text(&self, style: &Style) -> String {
+        let head = [
+            style.wrapped(Meaning::Good, &headline(self)),
+            wrap(&job_line(&self.job), 2),
+        ];
+        let mut blocks = vec![head.join("\n")];
+        if !self.points.is_empty() {
+            let shown = shown(self);
+            blocks.push(rows(self, &shown).text(style));
+            blocks.push(wrap(&note(self, shown.len()), 2));
+        }
+        blocks.extend(warnings(&self.warnings, style));
+        joined(&blocks)
     }
-    blocks.extend(warnings(instance, style));
-    let mut text = blocks.join("\n\n");
-    text.push('\n');
-    text
 }
 
-fn headline(instance: &Instance, front: &Front) -> String {
-    let name = &instance.name;
-    if front.points.is_empty() && front.unproven > 0 {
-        return format!("{name}: no layout was found before the time limit");
-    }
-    if front.points.is_empty() {
-        return format!("{name}: infeasible at every size that was tried");
-    }
-    match front.kind {
-        FrontKind::MemoryMfu => {
-            format!("{name}: the highest MFU for each memory of a GPU")
-        }
-        FrontKind::GpusTime => format!("{name}: the least step time for each number of GPUs"),
-    }
+fn headline(front: &ParetoDocument) -> String {
+    let what = match (front.points.len(), front.unproven, front.front) {
+        (0, 1.., _) => "no layout was found before the time limit",
+        (0, 0, _) => "infeasible at every size that was tried",
+        (.., FrontKind::MemoryMfu) => "the highest MFU for each amount of memory per GPU",
+        (.., FrontKind::GpusTime) => "the least step time for each number of GPUs",
+    };
+    format!("{}: {what}", front.instance)
 }
 
 /// Rows of a table for people.
@@ -52,10 +43,10 @@ const MOST_ROWS: usize = 24;
 
 /// Positions of the points that are shown: all, or those where the better figure has moved by enough
 /// since the last one shown; always the first, the last and the job's own.
-fn shown(front: &Front, own: Option<usize>) -> Vec<usize> {
-    let worth = |point: &Point| match front.kind {
-        FrontKind::MemoryMfu => point.evaluated.prediction.mfu.value(),
-        FrontKind::GpusTime => -point.evaluated.prediction.step_time.value().ln(),
+fn shown(front: &ParetoDocument) -> Vec<usize> {
+    let worth = |point: &PointDocument| match front.front {
+        FrontKind::MemoryMfu => point.mfu,
+        FrontKind::GpusTime => -point.step_time_s.ln(),
     };
     let count = front.points.len();
     let whole = worth(&front.points[count - 1]) - worth(&front.points[0]);
@@ -64,6 +55,7 @@ fn shown(front: &Front, own: Option<usize>) -> Vec<usize> {
     } else {
         0.0
     };
+    let own = own(front);
     let mut last = f64::NEG_INFINITY;
     let mut shown = Vec::new();
     for (index, point) in front.points.iter().enumerate() {
@@ -76,186 +68,152 @@ fn shown(front: &Front, own: Option<usize>) -> Vec<usize> {
     shown
 }
 
-fn rows(front: &Front, own: Option<usize>, shown: &[usize]) -> String {
-    let first = match front.kind {
+fn rows(front: &ParetoDocument, shown: &[usize]) -> Table {
+    let size = match front.front {
         FrontKind::MemoryMfu => "GiB",
         FrontKind::GpusTime => "GPUs",
     };
-    let header = [
-        first,
-        "MFU",
-        "step",
-        "tokens/s",
-        "layout, then what changes",
-    ];
-    let mut rows = vec![header.map(str::to_owned)];
-    let mut before: Option<&Point> = None;
+    let what = "layout, then what changes";
+    let mut table = Table::new([size, "MFU", "step", "tokens/s", what])
+        .right(..4)
+        .fit(4);
+    let own = own(front);
+    let mut before = None;
     for &index in shown {
         let point = &front.points[index];
-        let layout = &point.evaluated.layout;
-        let size = match front.kind {
-            FrontKind::MemoryMfu => gib(point.memory),
+        let layout = point.layout.layout();
+        let size = match front.front {
+            FrontKind::MemoryMfu => gib(point.memory_gib),
             FrontKind::GpusTime => grouped(u64::from(point.gpus)),
         };
-        let prediction = &point.evaluated.prediction;
-        rows.push([
-            if own == Some(index) {
-                format!("* {size}")
-            } else {
-                size
-            },
-            prediction.mfu.to_string(),
-            duration(prediction.step_time),
-            grouped(point.tokens_per_second().round() as u64),
-            match before {
-                None => brief(layout),
-                Some(before) => brief_difference(&before.evaluated.layout, layout),
-            },
+        let star = if own == Some(index) { "* " } else { "" };
+        table.push([
+            format!("{star}{size}"),
+            mfu(point.mfu),
+            duration(point.step_time_s),
+            grouped(point.tokens_per_s.round() as u64),
+            before
+                .as_ref()
+                .map_or_else(|| brief(&layout), |it| brief_difference(it, &layout)),
         ]);
-        before = Some(point);
+        before = Some(layout);
     }
-    fit_column(&mut rows, 4);
-    let mut table = bare(Builder::from_iter(rows).build());
-    table.modify(Columns::new(..4), Alignment::right());
-    render(table)
+    table
 }
 
 /// Position of what the job has.
-fn own(instance: &Instance, front: &Front) -> Option<usize> {
-    let is_own = |point: &Point| match front.kind {
-        FrontKind::MemoryMfu => point.memory <= own_memory(instance),
-        FrontKind::GpusTime => point.gpus == instance.job.cluster.gpus,
-    };
-    front.points.iter().rposition(is_own)
+fn own(front: &ParetoDocument) -> Option<usize> {
+    front.points.iter().rposition(|point| match front.front {
+        FrontKind::MemoryMfu => point.memory_gib <= front.memory_gib,
+        FrontKind::GpusTime => point.gpus == front.job.gpus,
+    })
 }
 
-fn own_memory(instance: &Instance) -> Bytes {
-    instance.job.cluster.accelerator.usable_memory
-}
-
-fn note(front: &Front, shown: usize) -> String {
-    let count = front.points.len();
-    let rest = if shown < count {
-        format!(" {shown} of {count} points are shown; `--format csv` prints all.")
-    } else {
-        String::new()
-    };
-    let text = match front.kind {
+fn note(front: &ParetoDocument, shown: usize) -> String {
+    let text = match front.front {
         FrontKind::MemoryMfu => {
-            "Each row is the best layout with so much usable memory a GPU, at the accepted risk of \
+            "Each row is the best layout with so much usable memory per GPU, at the accepted risk of \
              running out. A star marks what this job's memory admits. Sizes closer than 2 % are taken \
              together."
         }
         FrontKind::GpusTime => {
             "Each row is the fastest layout on so many GPUs; numbers that are no faster than a smaller \
-             one are left out. A star marks this job."
+             one are omitted. A star marks this job."
         }
     };
     let unproven = match front.unproven {
         0 => String::new(),
         count => format!(" {count} of them were stopped by the time limit: there may be better."),
     };
+    let rest = match front.points.len() {
+        count if shown < count => {
+            format!(" {shown} of {count} points are shown; `--format csv` prints all.")
+        }
+        _ => String::new(),
+    };
     let solved = front.solved;
     format!("{text} {solved} instances were solved.{unproven}{rest}")
 }
 
-/// The front as CSV with a header, every point.
-#[must_use]
-pub fn csv(front: &Front) -> String {
-    let header = "gpus,memory_gib,mfu,step_time_s,tokens_per_s,gpu_time_a_step_s,layout";
-    let rows = front.points.iter().map(|point| {
-        let prediction = &point.evaluated.prediction;
-        let step = prediction.step_time.value();
-        format!(
-            "{},{:.4},{:.6},{:.6},{:.1},{:.3},\"{}\"",
-            point.gpus,
-            point.memory.gib(),
-            prediction.mfu.value(),
-            step,
-            point.tokens_per_second(),
-            step * f64::from(point.gpus),
-            line(&point.evaluated.layout),
-        )
-    });
-    let lines: Vec<String> = std::iter::once(header.to_owned()).chain(rows).collect();
-    lines.join("\n") + "\n"
+impl ParetoDocument {
+    /// The front as CSV with a header, every point.
+    #[must_use]
+    pub fn csv(&self) -> String {
+        let header = [
+            "gpus",
+            "memory_gib",
+            "mfu",
+            "step_time_s",
+            "tokens_per_s",
+            "gpu_time_a_step_s",
+            "layout",
+        ];
+        let rows = self.points.iter().map(|point| {
+            vec![
+                point.gpus.to_string(),
+                point.memory_gib.to_string(),
+                point.mfu.to_string(),
+                point.step_time_s.to_string(),
+                point.tokens_per_s.to_string(),
+                point.gpu_time_a_step_s.to_string(),
+                line(&point.layout.layout()),
+            ]
+        });
+        csv_of(&header, rows)
+    }
+
+    /// The front as an SVG picture.
+    #[must_use]
+    pub fn svg(&self) -> String {
+        let points: Vec<(f64, f64)> = self.points.iter().map(|it| place(self, it)).collect();
+        let whole = |tick: f64| grouped(tick.round() as u64);
+        let (x, y, own, mark) = match self.front {
+            FrontKind::MemoryMfu => (
+                Axis::new("usable memory per GPU, GiB", Scale::Doubling, short_number),
+                Axis::new("model FLOP utilisation, %", Scale::Linear, short_number),
+                self.memory_gib,
+                format!("this job: {:.1} GiB", self.memory_gib),
+            ),
+            FrontKind::GpusTime => (
+                Axis::new("GPUs", Scale::Doubling, whole),
+                Axis::new("step time, s", Scale::Logarithmic, short_number),
+                f64::from(self.job.gpus),
+                format!("this job: {} GPUs", grouped(u64::from(self.job.gpus))),
+            ),
+        };
+        Plot {
+            title: headline(self),
+            subtitle: job_line(&self.job),
+            x,
+            y,
+            labels: labels(self),
+            join: match self.front {
+                FrontKind::MemoryMfu => Join::Steps,
+                FrontKind::GpusTime => Join::Straight,
+            },
+            mark: (own, mark),
+            reference: match self.front {
+                FrontKind::MemoryMfu => None,
+                FrontKind::GpusTime => scaling(&points),
+            },
+            points,
+        }
+        .svg()
+    }
 }
 
-/// The front as an SVG picture.
-#[must_use]
-pub fn svg(instance: &Instance, front: &Front) -> String {
-    let title = headline(instance, front);
-    let points: Vec<(f64, f64)> = front
-        .points
-        .iter()
-        .map(|point| place(front.kind, point))
-        .collect();
-    let values = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).collect::<Vec<f64>>();
-    let mut xs = values(|point| point.0);
-    let mut ys = values(|point| point.1);
-    let (own, reference) = match front.kind {
-        FrontKind::MemoryMfu => (own_memory(instance).gib(), None),
-        FrontKind::GpusTime => (f64::from(instance.job.cluster.gpus), scaling(&points)),
-    };
-    xs.push(own);
-    if let Some(([_, end], _)) = &reference {
-        ys.push(end.1);
-    }
-    let (x, y) = axes(front.kind, &xs, &ys);
-    let mark = match front.kind {
-        FrontKind::MemoryMfu => format!("this job: {own:.1} GiB"),
-        FrontKind::GpusTime => format!("this job: {} GPUs", grouped(own.round() as u64)),
-    };
-    Plot {
-        title,
-        subtitle: job_line(instance).replace("\n ", ""),
-        x,
-        y,
-        labels: labels(front),
-        points,
-        join: match front.kind {
-            FrontKind::MemoryMfu => Join::Steps,
-            FrontKind::GpusTime => Join::Straight,
-        },
-        mark: Some((own, mark)),
-        reference,
-    }
-    .svg()
-}
-
-fn place(kind: FrontKind, point: &Point) -> (f64, f64) {
-    let prediction = &point.evaluated.prediction;
-    match kind {
-        FrontKind::MemoryMfu => (point.memory.gib(), prediction.mfu.value() * 100.0),
-        FrontKind::GpusTime => (f64::from(point.gpus), prediction.step_time.value()),
+fn place(front: &ParetoDocument, point: &PointDocument) -> (f64, f64) {
+    match front.front {
+        FrontKind::MemoryMfu => (point.memory_gib, point.mfu * 100.0),
+        FrontKind::GpusTime => (f64::from(point.gpus), point.step_time_s),
     }
 }
 
 /// The line of equal GPU time through the first point.
-fn scaling(points: &[(f64, f64)]) -> Option<([(f64, f64); 2], String)> {
+fn scaling(points: &[(f64, f64)]) -> Option<([(f64, f64); 2], &'static str)> {
     let (&first, &last) = (points.first()?, points.last()?);
     let end = (last.0, first.1 * first.0 / last.0);
-    (last.0 > first.0).then(|| ([first, end], "same GPU time".to_owned()))
-}
-
-fn axes(kind: FrontKind, xs: &[f64], ys: &[f64]) -> (Axis, Axis) {
-    let whole = |tick: f64| grouped(tick.round() as u64);
-    match kind {
-        FrontKind::MemoryMfu => (
-            Axis::logarithmic(
-                "usable memory of a GPU, GiB",
-                xs,
-                2.0,
-                &[1.0, 1.5],
-                short_number,
-            ),
-            Axis::linear("model FLOP utilisation, %", ys, short_number),
-        ),
-        FrontKind::GpusTime => (
-            Axis::logarithmic("GPUs", xs, 2.0, &[1.0], whole),
-            Axis::logarithmic("step time, s", ys, 10.0, &[1.0, 2.0, 5.0], short_number),
-        ),
-    }
+    (last.0 > first.0).then_some(([first, end], "same GPU time"))
 }
 
 fn short_number(number: f64) -> String {
@@ -268,14 +226,13 @@ fn short_number(number: f64) -> String {
 }
 
 /// A label where the combination changes: first and last, then those of the largest step.
-fn labels(front: &Front) -> Vec<Label> {
-    let cell = |index: usize| short(&front.points[index].evaluated.layout.combination);
-    let count = front.points.len();
-    let mut changes: Vec<usize> = (0..count)
-        .filter(|&index| index == 0 || cell(index) != cell(index - 1))
+fn labels(front: &ParetoDocument) -> Vec<Label> {
+    let combination = |index: usize| short(&front.points[index].layout.combination);
+    let mut changes: Vec<usize> = (0..front.points.len())
+        .filter(|&index| index == 0 || combination(index) != combination(index - 1))
         .collect();
     let rise = |index: usize| {
-        let value = |index: usize| place(front.kind, &front.points[index]).1;
+        let value = |index: usize| place(front, &front.points[index]).1;
         if index == 0 {
             f64::INFINITY
         } else {
@@ -283,11 +240,11 @@ fn labels(front: &Front) -> Vec<Label> {
         }
     };
     changes.sort_by(|&a, &b| rise(b).total_cmp(&rise(a)));
+    let changes = changes.into_iter();
     changes
-        .into_iter()
         .map(|point| Label {
             point,
-            text: cell(point),
+            text: combination(point),
         })
         .collect()
 }

@@ -1,13 +1,15 @@
-//! A plot as SVG: axes with units, ticks, a line through points, labels that do not overlap.
+//! Plots as SVG, drawn by plotters: axes with round ticks, a line through points, labels that do not
+//! overlap.
 
-mod labels;
+use std::error::Error;
+use std::ops::Range;
 
-use std::fmt::Write as _;
-
-pub(super) use labels::Label;
+use plotters::coord::Shift;
+use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint};
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 /// A plot.
-#[derive(Debug, Clone)]
 pub(super) struct Plot {
     /// The line above.
     pub(super) title: String,
@@ -24,9 +26,17 @@ pub(super) struct Plot {
     /// Labels of points, those that matter most first.
     pub(super) labels: Vec<Label>,
     /// A marked place on the horizontal axis and its name.
-    pub(super) mark: Option<(f64, String)>,
+    pub(super) mark: (f64, String),
     /// A dashed line from end to end and its name.
-    pub(super) reference: Option<([(f64, f64); 2], String)>,
+    pub(super) reference: Option<([(f64, f64); 2], &'static str)>,
+}
+
+/// The label of a point.
+pub(super) struct Label {
+    /// Position of the point.
+    pub(super) point: usize,
+    /// What it says.
+    pub(super) text: String,
 }
 
 /// How points are joined.
@@ -39,89 +49,115 @@ pub(super) enum Join {
 }
 
 /// An axis.
-#[derive(Debug, Clone)]
-pub(super) struct Axis {
+pub(crate) struct Axis {
     /// What it shows, with the unit.
-    pub(super) title: String,
-    /// How values are spaced.
-    pub(super) scale: Scale,
-    /// Value at the left or lower end.
-    pub(super) from: f64,
-    /// Value at the right or upper end.
-    pub(super) to: f64,
-    /// Values with what stands beside them.
-    pub(super) ticks: Vec<(f64, String)>,
+    title: String,
+    scale: Scale,
+    /// How a tick is written.
+    show: fn(f64) -> String,
 }
 
 /// How values are spaced along an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Scale {
+pub(crate) enum Scale {
     /// Equal differences are equally long.
     Linear,
-    /// Equal factors are equally long.
+    /// Equal factors are equally long; ticks at 1, 2 and 5 times the powers of ten.
     Logarithmic,
+    /// The same with ticks at powers of two, and at 1.5 times these where there are few.
+    Doubling,
 }
+
+/// Ends and ticks of an axis.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Extent {
+    scale: Scale,
+    from: f64,
+    to: f64,
+    ticks: Vec<f64>,
+}
+
+impl Ranged for Extent {
+    type FormatOption = DefaultFormatting;
+    type ValueType = f64;
+
+    fn map(&self, value: &f64, (first, last): (i32, i32)) -> i32 {
+        let share = match self.scale {
+            Scale::Linear => (value - self.from) / (self.to - self.from),
+            Scale::Logarithmic | Scale::Doubling => {
+                (value / self.from).ln() / (self.to / self.from).ln()
+            }
+        };
+        first + (f64::from(last - first) * share).round() as i32
+    }
+
+    fn key_points<Hint: KeyPointHint>(&self, _: Hint) -> Vec<f64> {
+        self.ticks.clone()
+    }
+
+    fn range(&self) -> Range<f64> {
+        self.from..self.to
+    }
+}
+
+/// Most ticks where more could be shown.
+const MOST_TICKS: usize = 8;
 
 impl Axis {
-    /// A linear axis over the values, with round ticks; `show` writes a tick.
-    pub(super) fn linear(title: &str, values: &[f64], show: impl Fn(f64) -> String) -> Self {
-        let (least, most) = extent(values);
-        let span = (most - least).max(most.abs() * 0.05).max(1e-9);
-        let step = round_step(span / 5.0);
-        let (from, to) = (
-            ((least - span * 0.04) / step).floor() * step,
-            ((most + span * 0.08) / step).ceil() * step,
-        );
-        let count = ((to - from) / step).round() as i32;
-        let ticks = (0..=count).map(|index| from + f64::from(index) * step);
+    pub(crate) fn new(title: &str, scale: Scale, show: fn(f64) -> String) -> Self {
         Self {
             title: title.to_owned(),
-            scale: Scale::Linear,
-            from,
-            to,
-            ticks: ticks.map(|tick| (tick, show(tick))).collect(),
+            scale,
+            show,
         }
     }
 
-    /// A logarithmic axis over the values, with ticks at `marks` times the powers of `base`.
-    pub(super) fn logarithmic(
-        title: &str,
-        values: &[f64],
-        base: f64,
-        marks: &[f64],
-        show: impl Fn(f64) -> String,
-    ) -> Self {
-        let (least, most) = extent(values);
+    /// Ends around the values, with round ticks.
+    fn extent(&self, values: impl Iterator<Item = f64>) -> Extent {
+        let (least, most) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), it| {
+            (least.min(it), most.max(it))
+        });
+        let (least, most) = if least <= most {
+            (least, most)
+        } else {
+            (1.0, 10.0)
+        };
+        if self.scale == Scale::Linear {
+            let span = (most - least).max(most.abs() * 0.05).max(1e-9);
+            let step = round_step(span / 5.0);
+            let first = ((least - span * 0.04) / step).floor() as i64;
+            let last = ((most + span * 0.08) / step).ceil() as i64;
+            let ticks: Vec<f64> = (first..=last).map(|tick| tick as f64 * step).collect();
+            return Extent {
+                scale: self.scale,
+                from: first as f64 * step,
+                to: last as f64 * step,
+                ticks,
+            };
+        }
         let (from, to) = (least / 1.12, most * 1.12);
-        let powers = from.log(base).floor() as i32..=to.log(base).ceil() as i32;
-        let all = powers.flat_map(|power| marks.iter().map(move |mark| mark * base.powi(power)));
-        let ticks = all.filter(|tick| (from..=to).contains(tick));
-        Self {
-            title: title.to_owned(),
-            scale: Scale::Logarithmic,
+        let ticks = |base: f64, marks: &[f64]| -> Vec<f64> {
+            let powers = from.log(base).floor() as i32..=to.log(base).ceil() as i32;
+            let all = powers.flat_map(|it| marks.iter().map(move |mark| mark * base.powi(it)));
+            all.filter(|tick| (from..=to).contains(tick)).collect()
+        };
+        let ticks = match self.scale {
+            Scale::Doubling => {
+                let with_halves = ticks(2.0, &[1.0, 1.5]);
+                if with_halves.len() <= MOST_TICKS {
+                    with_halves
+                } else {
+                    ticks(2.0, &[1.0])
+                }
+            }
+            Scale::Linear | Scale::Logarithmic => ticks(10.0, &[1.0, 2.0, 5.0]),
+        };
+        Extent {
+            scale: self.scale,
             from,
             to,
-            ticks: ticks.map(|tick| (tick, show(tick))).collect(),
+            ticks,
         }
-    }
-
-    /// Where a value lies between the ends, from 0 to 1.
-    fn share(&self, value: f64) -> f64 {
-        match self.scale {
-            Scale::Linear => (value - self.from) / (self.to - self.from),
-            Scale::Logarithmic => (value / self.from).ln() / (self.to / self.from).ln(),
-        }
-    }
-}
-
-/// The least and the largest value.
-fn extent(values: &[f64]) -> (f64, f64) {
-    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-    let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    if least.is_finite() && most.is_finite() {
-        (least, most)
-    } else {
-        (1.0, 2.0)
     }
 }
 
@@ -129,217 +165,250 @@ fn extent(values: &[f64]) -> (f64, f64) {
 fn round_step(step: f64) -> f64 {
     let power = 10_f64.powf(step.log10().floor());
     let round = [1.0, 2.0, 5.0, 10.0].map(|mark| mark * power);
-    round
-        .into_iter()
-        .find(|&mark| mark >= step * (1.0 - 1e-9))
-        .unwrap_or(step)
+    let mut round = round.into_iter();
+    let enough = |&mark: &f64| mark >= step * (1.0 - 1e-9);
+    round.find(enough).unwrap_or(step)
 }
 
-/// Pixels of the whole picture.
-const SIZE: (f64, f64) = (760.0, 470.0);
-/// Pixels around the plotted area: left, right, above, below.
-const MARGIN: (f64, f64, f64, f64) = (74.0, 24.0, 62.0, 58.0);
+/// An area of the picture.
+pub(crate) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+/// A chart with its axes.
+pub(crate) type Chart<'a> = ChartContext<'a, SVGBackend<'a>, Cartesian2d<Extent, Extent>>;
+type Drawn = Result<(), Box<dyn Error>>;
+
+/// Draws the axes of a chart that holds all the points.
+///
+/// # Errors
+///
+/// When the backend fails, which writes to memory.
+pub(crate) fn framed<'a>(
+    area: &Area<'a>,
+    (x, y): (&Axis, &Axis),
+    points: &[(f64, f64)],
+) -> Result<Chart<'a>, Box<dyn Error>> {
+    let across = x.extent(points.iter().map(|point| point.0));
+    let up = y.extent(points.iter().map(|point| point.1));
+    let mut chart = ChartBuilder::on(area)
+        .margin(10)
+        .margin_right(24)
+        .x_label_area_size(44)
+        .y_label_area_size(60)
+        .build_cartesian_2d(across, up)?;
+    chart
+        .configure_mesh()
+        .light_line_style(TRANSPARENT)
+        .bold_line_style(GRID)
+        .axis_style(INK)
+        .label_style(font(12).color(&INK))
+        .x_desc(&x.title)
+        .y_desc(&y.title)
+        .x_label_formatter(&|&tick| (x.show)(tick))
+        .y_label_formatter(&|&tick| (y.show)(tick))
+        .draw()?;
+    Ok(chart)
+}
+
+/// The font of every text.
+pub(crate) fn font(size: u32) -> FontDesc<'static> {
+    ("Helvetica, Arial, sans-serif", size).into_font()
+}
+
+const SIZE: (u32, u32) = (760, 470);
+/// Height of the titles.
+const HEAD: u32 = 48;
+/// The colour of axes and texts.
+pub(crate) const INK: RGBColor = RGBColor(31, 41, 51);
+const FAINT: RGBColor = RGBColor(97, 110, 124);
+const GRID: RGBColor = RGBColor(228, 231, 235);
+const LINE: RGBColor = RGBColor(23, 105, 170);
+const MARK: RGBColor = RGBColor(180, 83, 26);
 
 impl Plot {
-    /// The place of a value in pixels.
-    fn place(&self, (x, y): (f64, f64)) -> (f64, f64) {
-        let (left, right, top, bottom) = MARGIN;
-        let width = SIZE.0 - left - right;
-        let height = SIZE.1 - top - bottom;
-        (
-            left + self.x.share(x) * width,
-            top + (1.0 - self.y.share(y)) * height,
-        )
+    /// The picture.
+    pub(super) fn svg(&self) -> String {
+        let mut svg = String::new();
+        let root = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
+        self.draw(&root).expect("memory takes every write");
+        drop(root);
+        format!("{}\n", svg.trim())
     }
 
-    /// Corners of the line through the points, in pixels.
-    fn corners(&self) -> Vec<(f64, f64)> {
+    fn draw(&self, root: &Area<'_>) -> Drawn {
+        root.fill(&WHITE)?;
+        let bold = font(15).style(FontStyle::Bold);
+        root.draw_text(&self.title, &bold.color(&INK), (70, 12))?;
+        root.draw_text(&self.subtitle, &font(12).color(&FAINT), (70, 32))?;
+        let (_, body) = root.split_vertically(HEAD);
+        let ends = self.reference.as_ref().map(|(ends, _)| *ends);
+        let mut all = self.points.clone();
+        all.extend(ends.into_iter().flatten());
+        all.push((self.mark.0, all.first().map_or(1.0, |point| point.1)));
+        let mut chart = framed(&body, (&self.x, &self.y), &all)?;
+        let (across, up) = (chart.x_range(), chart.y_range());
+        let corners = self.corners(across.end);
+        let mark = [up.start, up.end].map(|y| (self.mark.0, y));
+        let dashed = |line: [(f64, f64); 2], colour: RGBColor| {
+            DashedLineSeries::new(line, 5, 4, colour.stroke_width(1))
+        };
+        chart.draw_series(dashed(mark, MARK))?;
+        if let Some(ends) = ends {
+            chart.draw_series(dashed(ends, FAINT))?;
+        }
+        let line = LineSeries::new(corners.iter().copied(), LINE.stroke_width(2));
+        chart.draw_series(line)?;
+        let dots = self.points.iter();
+        chart.draw_series(dots.map(|&point| Circle::new(point, 3, LINE.filled())))?;
+        let pixel = |at: (f64, f64)| {
+            let (x, y) = chart.backend_coord(&at);
+            (f64::from(x), f64::from(y))
+        };
+        let mut taken = Taken {
+            bounds: [pixel((across.start, up.end)), pixel((across.end, up.start))],
+            areas: Vec::new(),
+        };
+        for line in [
+            Some(&corners[..]),
+            Some(&mark[..]),
+            ends.as_ref().map(|it| &it[..]),
+        ] {
+            let line = line.unwrap_or_default().iter();
+            taken.add_line(&line.map(|&corner| pixel(corner)).collect::<Vec<_>>());
+        }
+        let mut texts = vec![(&self.mark.1[..], MARK, mark[0])];
+        if let Some((ends, name)) = &self.reference {
+            texts.push((name, FAINT, ends[1]));
+        }
+        let labels = self.labels.iter();
+        texts.extend(labels.map(|it| (&it.text[..], INK, self.points[it.point])));
+        for (text, colour, at) in texts {
+            if let Some(area) = taken.beside(text, pixel(at)) {
+                area.draw(root, text, colour, pixel(at))?;
+            }
+        }
+        root.present()?;
+        Ok(())
+    }
+
+    /// Corners of the line through the points.
+    fn corners(&self, end: f64) -> Vec<(f64, f64)> {
         let mut corners: Vec<(f64, f64)> = Vec::new();
-        for &point in &self.points {
-            let at = self.place(point);
+        for &at in &self.points {
             if let (Join::Steps, Some(&(_, y))) = (self.join, corners.last()) {
                 corners.push((at.0, y));
             }
             corners.push(at);
         }
         if let (Join::Steps, Some(&(_, y))) = (self.join, corners.last()) {
-            corners.push((SIZE.0 - MARGIN.1, y));
+            corners.push((end, y));
         }
         corners
     }
+}
 
-    /// The picture.
-    pub(super) fn svg(&self) -> String {
-        let mut svg = String::new();
-        let (width, height) = SIZE;
-        line(
-            &mut svg,
-            &format!(
-                "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
-                 viewBox=\"0 0 {width} {height}\" font-family=\"Helvetica, Arial, sans-serif\" \
-                 font-size=\"12\" fill=\"{TEXT}\">"
-            ),
-        );
-        line(
-            &mut svg,
-            &format!("<rect width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>"),
-        );
-        self.draw_titles(&mut svg);
-        self.draw_axes(&mut svg);
-        self.draw_reference(&mut svg);
-        self.draw_points(&mut svg);
-        line(&mut svg, "</svg>");
-        svg
-    }
+/// A rectangle in pixels.
+#[derive(Debug, Clone, Copy)]
+struct Rectangle {
+    left: f64,
+    top: f64,
+    right: f64,
+    bottom: f64,
+}
 
-    fn draw_titles(&self, svg: &mut String) {
-        let left = MARGIN.0;
-        let title = escaped(&self.title);
-        line(
-            svg,
-            &format!(
-                "<text x=\"{left}\" y=\"24\" font-size=\"15\" font-weight=\"bold\">{title}</text>"
-            ),
-        );
-        let subtitle = escaped(&self.subtitle);
-        line(
-            svg,
-            &format!("<text x=\"{left}\" y=\"42\" fill=\"{FAINT}\">{subtitle}</text>"),
-        );
-        let middle = f64::midpoint(left, SIZE.0 - MARGIN.1);
-        let below = SIZE.1 - 14.0;
-        let x = escaped(&self.x.title);
-        line(
-            svg,
-            &format!("<text x=\"{middle:.1}\" y=\"{below:.1}\" text-anchor=\"middle\">{x}</text>"),
-        );
-        let middle = f64::midpoint(MARGIN.2, SIZE.1 - MARGIN.3);
-        let y = escaped(&self.y.title);
-        line(
-            svg,
-            &format!(
-                "<text transform=\"translate(18 {middle:.1}) rotate(-90)\" text-anchor=\"middle\">{y}</text>"
-            ),
-        );
-    }
-
-    fn draw_axes(&self, svg: &mut String) {
-        let (left, right) = (MARGIN.0, SIZE.0 - MARGIN.1);
-        let (top, bottom) = (MARGIN.2, SIZE.1 - MARGIN.3);
-        for (value, text) in &self.x.ticks {
-            let x = self.place((*value, self.y.from)).0;
-            grid_line(svg, (x, top), (x, bottom));
-            line(
-                svg,
-                &format!(
-                    "<text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
-                    bottom + 18.0,
-                    escaped(text)
-                ),
-            );
-        }
-        for (value, text) in &self.y.ticks {
-            let y = self.place((self.x.from, *value)).1;
-            grid_line(svg, (left, y), (right, y));
-            line(
-                svg,
-                &format!(
-                    "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
-                    left - 8.0,
-                    y + 4.0,
-                    escaped(text)
-                ),
-            );
-        }
-        line(
-            svg,
-            &format!(
-                "<path d=\"M{left:.1} {top:.1}V{bottom:.1}H{right:.1}\" fill=\"none\" stroke=\"{TEXT}\"/>"
-            ),
-        );
-    }
-
-    fn draw_reference(&self, svg: &mut String) {
-        if let Some(([from, to], _)) = &self.reference {
-            let ((x1, y1), (x2, y2)) = (self.place(*from), self.place(*to));
-            dashed(svg, (x1, y1), (x2, y2), FAINT);
-        }
-        if let Some((value, _)) = &self.mark {
-            let x = self.place((*value, self.y.from)).0;
-            dashed(svg, (x, MARGIN.2), (x, SIZE.1 - MARGIN.3), MARK);
+impl Rectangle {
+    fn around((x, y): (f64, f64), width: f64, height: f64) -> Self {
+        Self {
+            left: x - width / 2.0,
+            top: y - height / 2.0,
+            right: x + width / 2.0,
+            bottom: y + height / 2.0,
         }
     }
 
-    fn draw_points(&self, svg: &mut String) {
-        let corners = self.corners();
-        let path: Vec<String> = corners
-            .iter()
-            .map(|(x, y)| format!("{x:.1},{y:.1}"))
-            .collect();
-        line(
-            svg,
-            &format!(
-                "<polyline points=\"{}\" fill=\"none\" stroke=\"{LINE}\" stroke-width=\"1.6\"/>",
-                path.join(" ")
-            ),
+    fn meets(&self, other: &Self) -> bool {
+        self.left < other.right
+            && other.left < self.right
+            && self.top < other.bottom
+            && other.top < self.bottom
+    }
+
+    /// Draws the text in its middle, and a line to the point where that is far away.
+    fn draw(&self, root: &Area<'_>, text: &str, colour: RGBColor, at: (f64, f64)) -> Drawn {
+        let near = (
+            at.0.clamp(self.left, self.right),
+            at.1.clamp(self.top, self.bottom),
         );
-        for &point in &self.points {
-            let (x, y) = self.place(point);
-            line(
-                svg,
-                &format!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{RADIUS}\" fill=\"{LINE}\"/>"),
-            );
+        let pixel = |(x, y): (f64, f64)| (x.round() as i32, y.round() as i32);
+        if (near.0 - at.0).hypot(near.1 - at.1) > FAR {
+            root.draw(&PathElement::new([pixel(at), pixel(near)], FAINT))?;
         }
-        for placed in labels::place(self, &corners) {
-            placed.draw(svg);
-        }
+        let middle = (
+            f64::midpoint(self.left, self.right),
+            f64::midpoint(self.top, self.bottom),
+        );
+        let style = font(12)
+            .color(&colour)
+            .pos(Pos::new(HPos::Center, VPos::Center));
+        root.draw_text(text, &style, pixel(middle))?;
+        Ok(())
     }
 }
 
-/// Pixels of a point.
-const RADIUS: f64 = 2.8;
-const TEXT: &str = "#1f2933";
-const FAINT: &str = "#616e7c";
-const GRID: &str = "#e4e7eb";
-const LINE: &str = "#1769aa";
-const MARK: &str = "#b4531a";
+/// Pixels beyond which a line leads from a label to its point.
+const FAR: f64 = 16.0;
+/// Pixels of a letter and of a line.
+const LETTER: (f64, f64) = (6.2, 14.0);
 
-fn grid_line(svg: &mut String, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) {
-    line(
-        svg,
-        &format!("<path d=\"M{x1:.1} {y1:.1}L{x2:.1} {y2:.1}\" stroke=\"{GRID}\"/>"),
-    );
+/// What labels keep off.
+struct Taken {
+    bounds: [(f64, f64); 2],
+    areas: Vec<Rectangle>,
 }
 
-fn dashed(svg: &mut String, (x1, y1): (f64, f64), (x2, y2): (f64, f64), colour: &str) {
-    line(
-        svg,
-        &format!(
-            "<path d=\"M{x1:.1} {y1:.1}L{x2:.1} {y2:.1}\" stroke=\"{colour}\" stroke-dasharray=\"5 4\"/>"
-        ),
-    );
-}
-
-fn line(svg: &mut String, text: &str) {
-    // Writing to a string does not fail.
-    let written = writeln!(svg, "{text}");
-    debug_assert!(written.is_ok());
-}
-
-/// The text as XML has it; control characters are replaced.
-fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            c if c.is_control() => escaped.push('?'),
-            c => escaped.push(c),
+impl Taken {
+    /// Small squares along a line.
+    fn add_line(&mut self, corners: &[(f64, f64)]) {
+        for pair in corners.windows(2) {
+            let ((x1, y1), (x2, y2)) = (pair[0], pair[1]);
+            let count = ((x2 - x1).hypot(y2 - y1) / 3.0).ceil().max(1.0) as u32;
+            self.areas.extend((0..=count).map(|index| {
+                let share = f64::from(index) / f64::from(count);
+                let at = (x1 + (x2 - x1) * share, y1 + (y2 - y1) * share);
+                Rectangle::around(at, 4.0, 4.0)
+            }));
         }
     }
-    escaped
+
+    /// The nearest free place for a text near a point; it is taken then.
+    fn beside(&mut self, text: &str, (x, y): (f64, f64)) -> Option<Rectangle> {
+        const DISTANCES: [f64; 5] = [7.0, 14.0, 28.0, 50.0, 80.0];
+        const WAYS: [(f64, f64); 6] = [
+            (1.0, 1.0),
+            (1.0, -1.0),
+            (-1.0, -1.0),
+            (-1.0, 1.0),
+            (1.0, 0.0),
+            (0.0, -1.0),
+        ];
+        let (width, height) = (text.chars().count() as f64 * LETTER.0, LETTER.1);
+        let places = DISTANCES.iter().flat_map(|distance| {
+            WAYS.iter().map(move |(right, down)| {
+                let at = (
+                    x + right * (distance + width / 2.0),
+                    y + down * (distance + height / 2.0),
+                );
+                Rectangle::around(at, width, height)
+            })
+        });
+        let [(left, top), (right, bottom)] = self.bounds;
+        let is_free = |area: &Rectangle| {
+            let inside =
+                area.left > left && area.right < right && area.top > top && area.bottom < bottom;
+            inside && !self.areas.iter().any(|other| other.meets(area))
+        };
+        let found = places.into_iter().find(is_free)?;
+        self.areas.push(found);
+        Some(found)
+    }
 }
 
 #[cfg(test)]
@@ -348,24 +417,50 @@ mod tests {
 
     #[test]
     fn ticks_are_round_and_cover_the_values() {
-        let axis = Axis::linear("MFU", &[0.512, 0.634], |tick| {
-            format!("{:.0} %", tick * 100.0)
-        });
-        assert!(axis.from <= 0.512 && axis.to >= 0.634);
-        assert!(
-            axis.ticks.len() >= 4 && axis.ticks.len() <= 9,
-            "{:?}",
-            axis.ticks
-        );
-        let axis = Axis::logarithmic("GPUs", &[8.0, 256.0], 2.0, &[1.0], |tick| tick.to_string());
-        let ticks: Vec<f64> = axis.ticks.iter().map(|tick| tick.0).collect();
-        assert_eq!(ticks, [8.0, 16.0, 32.0, 64.0, 128.0, 256.0]);
-        let one = Axis::linear("one", &[3.0], |tick| tick.to_string());
-        assert!(one.from < 3.0 && one.to > 3.0);
+        let show = |tick: f64| tick.to_string();
+        let extent = |scale, values: &[f64]| {
+            let axis = Axis::new("axis", scale, show);
+            let extent = axis.extent(values.iter().copied());
+            (extent.from, extent.to, extent.ticks.len())
+        };
+        let (from, to, ticks) = extent(Scale::Linear, &[0.512, 0.634]);
+        assert!(from <= 0.512 && to >= 0.634 && (4..=9).contains(&ticks));
+        assert_eq!(extent(Scale::Doubling, &[8.0, 256.0]).2, 6);
+        assert_eq!(extent(Scale::Doubling, &[12.0, 64.0]).2, 6);
+        let (from, to, _) = extent(Scale::Linear, &[3.0]);
+        assert!(from < 3.0 && to > 3.0);
+    }
+
+    #[test]
+    fn labels_keep_apart() {
+        let mut taken = Taken {
+            bounds: [(0.0, 0.0), (700.0, 400.0)],
+            areas: Vec::new(),
+        };
+        let points = (0..30).map(|index| (f64::from(index) * 20.0, f64::from(index % 7) * 50.0));
+        let placed: Vec<Rectangle> = points
+            .filter_map(|point| taken.beside("a label", point))
+            .collect();
+        assert!(placed.len() > 5, "{placed:?}");
+        for (index, one) in placed.iter().enumerate() {
+            assert!(placed[index + 1..].iter().all(|other| !one.meets(other)));
+        }
     }
 
     #[test]
     fn text_is_escaped() {
-        assert_eq!(escaped("a<b & \"c\"\n"), "a&lt;b &amp; &quot;c&quot;?");
+        let show = |tick: f64| tick.to_string();
+        let plot = Plot {
+            title: "a<b & \"c\"".to_owned(),
+            subtitle: String::new(),
+            x: Axis::new("x", Scale::Linear, show),
+            y: Axis::new("y", Scale::Linear, show),
+            points: vec![(1.0, 2.0)],
+            join: Join::Straight,
+            labels: Vec::new(),
+            mark: (1.0, "here".to_owned()),
+            reference: None,
+        };
+        assert!(plot.svg().contains("a&lt;b &amp; &quot;c&quot;"));
     }
 }

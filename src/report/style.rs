@@ -1,7 +1,7 @@
 //! Width, colour and line breaks of what people read.
 
-use tabled::grid::util::string::get_text_width;
-use tabled::settings::{Style as Borders, Width};
+use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
+use unicode_width::UnicodeWidthStr;
 
 /// Nothing is printed wider than this many columns.
 pub(crate) const WIDTH: usize = 80;
@@ -62,104 +62,45 @@ impl Style {
             .collect();
         painted.join("\n")
     }
-}
 
-/// A table in the project's look: columns apart by bars, a line under the header, no frame.
-pub(crate) fn bare(mut table: tabled::Table) -> tabled::Table {
-    table.with(Borders::psql());
-    table
-}
-
-/// Renders the table, breaking words in its widest column where it would exceed [`WIDTH`].
-pub(crate) fn render(mut table: tabled::Table) -> String {
-    if table.total_width() > WIDTH {
-        table.with(
-            Width::wrap(WIDTH)
-                .priority(tabled::settings::peaker::Priority::max(true))
-                .keep_words(true),
-        );
-    }
-    let lines: Vec<String> = table
-        .to_string()
-        .lines()
-        .map(|line| line.trim_end().to_owned())
-        .collect();
-    lines.join("\n")
-}
-
-/// Breaks the lines of one column of a table, so that the whole stays within [`WIDTH`]. Lines after
-/// the first of each break are two spaces further in.
-pub(crate) fn fit_column<const N: usize>(rows: &mut [[String; N]], column: usize) {
-    const NARROWEST: usize = 16;
-    let width = |index: usize| {
-        let cells = rows.iter().flat_map(|row| row[index].lines());
-        cells.map(columns).max().unwrap_or(0)
-    };
-    let others: usize = (0..N).filter(|&index| index != column).map(width).sum();
-    // A blank on both sides of every cell, and a bar between two.
-    let room = (WIDTH + 1).saturating_sub(others + 3 * N).max(NARROWEST);
-    for row in rows {
-        let lines = row[column].lines().map(|line| {
-            let indent = line.len() - line.trim_start_matches(' ').len();
-            wrap_within(line, indent + 2, room)
-        });
-        row[column] = lines.collect::<Vec<_>>().join("\n");
+    /// Lines that are broken to the width, in one colour.
+    pub(crate) fn wrapped(&self, meaning: Meaning, text: &str) -> String {
+        self.paint(meaning, &wrap(text, 2))
     }
 }
 
 /// Breaks `text` at spaces into lines of at most [`WIDTH`] columns; lines after the first start
-/// with `hang` spaces, the first one with the spaces of `text`. A word that is longer than a line is cut. Control characters, which
-/// could come from a file's name, are replaced; numbers stay beside their unit.
+/// with `hang` spaces, the first one with the spaces of `text`. A word that is longer than a line is
+/// cut. Control characters, which could come from a file's name, are replaced; what belongs to the
+/// number before it (`%`, `x14`) stays with it.
 pub(crate) fn wrap(text: &str, hang: usize) -> String {
     wrap_within(text, hang, WIDTH)
 }
 
 /// As [`wrap`], with another width.
 pub(crate) fn wrap_within(text: &str, hang: usize, width: usize) -> String {
-    let mut lines = Vec::new();
-    let indent = text.len() - text.trim_start_matches(' ').len();
-    let mut line = " ".repeat(indent);
-    for mut word in words(&text[indent..]) {
-        loop {
-            let blank = line.is_empty() || line.chars().all(|c| c == ' ');
-            let taken = columns(&line) + usize::from(!blank);
-            let room = width.saturating_sub(taken);
-            if columns(&word) <= room {
-                if !blank {
-                    line.push(' ');
-                }
-                line.push_str(&word);
-                break;
-            }
-            if blank {
-                let rest = word.split_off(fitting_prefix(&word, room));
-                line.push_str(&word);
-                word = rest;
-            }
-            lines.push(std::mem::replace(&mut line, " ".repeat(hang)));
-        }
-    }
-    lines.push(line);
-    lines.join("\n")
-}
-
-/// The words of `text`; what belongs to the number before it (`%`, `x14`) stays with it.
-fn words(text: &str) -> Vec<String> {
-    let mut words: Vec<String> = Vec::new();
-    for word in text.split(' ') {
-        let word: String = word.chars().map(printable).collect();
+    const JOINT: &str = "\u{a0}";
+    let plain = text.trim_start_matches(' ');
+    let [first, hang] = [text.len() - plain.len(), hang].map(|count| " ".repeat(count));
+    let mut joined = String::new();
+    for (position, word) in plain.split(' ').enumerate() {
         let repeats = word
             .strip_prefix('x')
             .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
-        match words.last_mut() {
-            Some(last) if repeats || word.starts_with('%') => {
-                last.push(' ');
-                last.push_str(&word);
-            }
-            _ => words.push(word),
-        }
+        joined.push_str(match position {
+            0 => "",
+            _ if repeats || word.starts_with('%') => JOINT,
+            _ => " ",
+        });
+        joined.extend(word.chars().map(printable));
     }
-    words
+    let options = Options::new(width)
+        .initial_indent(&first)
+        .subsequent_indent(&hang)
+        .word_separator(WordSeparator::AsciiSpace)
+        .word_splitter(WordSplitter::NoHyphenation)
+        .wrap_algorithm(WrapAlgorithm::FirstFit);
+    textwrap::fill(&joined, options).replace(JOINT, " ")
 }
 
 /// The argument as a shell takes it.
@@ -175,25 +116,12 @@ pub fn shell_word(argument: &str) -> String {
 
 /// Columns that `text` takes on a terminal.
 pub(crate) fn columns(text: &str) -> usize {
-    get_text_width(text)
+    text.width()
 }
 
 /// Replaces control characters.
 pub(crate) fn printable(c: char) -> char {
     if c.is_control() { '?' } else { c }
-}
-
-/// Bytes of the longest prefix that takes at most `room` columns, but at least one character.
-fn fitting_prefix(word: &str, room: usize) -> usize {
-    let mut end = 0;
-    for (start, c) in word.char_indices() {
-        let next = start + c.len_utf8();
-        if end > 0 && columns(&word[..next]) > room {
-            break;
-        }
-        end = next;
-    }
-    end
 }
 
 #[cfg(test)]

@@ -12,7 +12,8 @@ use crate::plan::{Evaluated, Extent, Formulation, Infeasibility, Outcome, Plan, 
 use crate::planner;
 use crate::planner::objective::{self, Count, Goal, Objective};
 use crate::quantity::{Mfu, Seconds};
-use crate::report::json;
+use crate::report::Document;
+use crate::report::document::{LayoutDocument, SolutionDocument};
 use crate::rules::{self, Rule};
 
 /// What the answer is to.
@@ -39,11 +40,11 @@ pub(super) struct Answer {
 /// The instance of an answer.
 pub(super) fn asked(document: &Value) -> Result<Asked, Stop> {
     let schema = document["schema"].as_str().unwrap_or_default();
-    if schema != json::SOLUTION {
+    if schema != SolutionDocument::FORMAT {
         let text = format!(
             "the document is `{}`, not `{}`: `solve --format json` writes such a document",
             crate::reading::shown(schema),
-            json::SOLUTION
+            SolutionDocument::FORMAT
         );
         return Err(VerifyError::Unreadable(text).into());
     }
@@ -143,18 +144,18 @@ impl Answer {
 
     /// The document of the answer.
     pub(super) fn document(&self) -> Value {
-        let text = match &self.over {
-            None => json::diverse_solution(&self.instance, &self.outcome, self.diverse),
+        let document = match &self.over {
+            None => SolutionDocument::new(&self.instance, &self.outcome),
             Some((goal, counts)) => {
                 let answer = objective::Answer {
                     instance: self.instance.clone(),
                     outcome: self.outcome.clone(),
                     counts: counts.clone(),
                 };
-                json::solution_for(&self.asked, goal, &answer, self.diverse)
+                SolutionDocument::for_goal(&self.asked, goal, &answer)
             }
         };
-        serde_json::from_str(&text).expect("documents are JSON")
+        serde_json::to_value(document.diverse(self.diverse)).expect("documents are JSON")
     }
 }
 
@@ -220,7 +221,9 @@ pub(super) fn outcome(document: &Value, instance: &Instance) -> Result<Outcome, 
 
 /// A layout that obeys every rule, with its prediction.
 pub(super) fn legal(instance: &Instance, stated: &Value, place: &str) -> Result<Evaluated, Stop> {
-    let layout = json::layout(stated).map_err(|cause| Rejected::new(place, cause))?;
+    let layout: LayoutDocument = serde_json::from_value(stated.clone())
+        .map_err(|cause| Rejected::new(place, cause.to_string()))?;
+    let layout = layout.layout();
     let most = instance.job.transformer.layers;
     let combination = FlaggedCombination {
         combination: layout.combination,

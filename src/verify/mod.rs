@@ -11,6 +11,7 @@ mod figures;
 mod objective;
 mod search;
 mod strict_json;
+mod verdict;
 
 use crate::axis::AxisSet;
 use crate::instance::Instance;
@@ -19,10 +20,14 @@ use crate::planner::layout_choice::NEGLIGIBLE_RISK;
 use crate::planner::{Deadline, PlanError, constraints, infeasibility};
 use crate::quantity::Seconds;
 use crate::reading::InputError;
+use crate::report::document::Status;
 
 use answer::Answer;
 pub use search::Extent;
 use search::{Found, Search, search};
+pub use verdict::{
+    LayoutFigures, ReasonDocument, SearchedDocument, VerdictDocument, VerdictStatus,
+};
 
 /// Relative difference of step times within which an answer counts as best: the program rounds the
 /// time of a layer by less.
@@ -64,7 +69,7 @@ pub enum Verdict {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Accepted {
     /// The status of the answer.
-    pub status: &'static str,
+    pub status: Status,
     /// The program that the answer is of.
     pub formulation: Formulation,
     /// The chosen layout.
@@ -197,7 +202,7 @@ fn checked(text: &str, options: &Options) -> Result<Accepted, Stop> {
         checks.reasons(&document, answer.clone())?;
     }
     Ok(Accepted {
-        status: answer.outcome.status(),
+        status: (&answer.outcome).into(),
         formulation: answer.formulation(),
         layout: answer
             .outcome

@@ -277,7 +277,7 @@ fn learned_residuals_fade_away_from_the_runs() {
     far[0] += 30.0;
     assert!(learned.logarithm(&near).abs() > 1e-3);
     assert!(learned.logarithm(&far).abs() < 1e-12);
-    let deviations = calibrate::discrepancy::standard_deviations(&learned, &[near, far]);
+    let deviations = learned.standard_deviations(&[near, far]);
     assert!(deviations[0] < 0.02 && (deviations[1] - 0.03).abs() < 1e-9);
     let mut job = observations[0].job(&machine.cluster, &framework);
     let cell = observations[0].shape.layout.combination;

@@ -146,7 +146,7 @@ fn fifty_two_heads_forbid_tensor_parallel_8() {
 fn a_comparison_says_which_side_is_illegal() {
     let (stdout, _) = check(&["diff", PAPER, "--layout", "tensor_parallel=3"], 3);
     assert!(
-        stdout.contains("B is no legal layout of this job:"),
+        stdout.contains("B is not a legal layout of this job:"),
         "{stdout}"
     );
     assert!(stdout.contains("- heads_divisible:"), "{stdout}");

@@ -14,7 +14,8 @@ use parlayout::plan::{Formulation, Outcome};
 use parlayout::planner::{self, PlanOptions, layout_choice, staged};
 use parlayout::quantity::Mfu;
 use parlayout::report::batch::{self, BatchRow};
-use parlayout::report::{Style, explanation, json, table};
+use parlayout::report::document::{ExplanationDocument, SolutionDocument};
+use parlayout::report::{Answer, Document, Style};
 use parlayout::rules;
 use proptest::prelude::*;
 
@@ -336,10 +337,10 @@ fn every_output_names_the_row_that_clashes() {
     let explained = explain(&instance, &|_| None).expect("an answer");
     let style = Style::default();
     let outputs = [
-        table::solution(&instance, &outcome, &style),
-        json::solution(&instance, &outcome),
-        explanation::explanation(&instance, &explained, &style),
-        json::explanation(&instance, &explained),
+        SolutionDocument::new(&instance, &outcome).text(&style),
+        SolutionDocument::new(&instance, &outcome).json(),
+        ExplanationDocument::new(&instance, &explained).text(&style),
+        ExplanationDocument::new(&instance, &explained).json(),
         batch::json_line(&BatchRow::solved("a.toml", "c0ffee", &outcome)),
     ];
     for output in outputs {

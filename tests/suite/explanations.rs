@@ -15,7 +15,8 @@ use parlayout::plan::Formulation;
 use parlayout::planner::Deadline;
 use parlayout::planner::infeasibility::{Analysis, analyse, may_have_layout, without};
 use parlayout::planner::{self, PlanOptions};
-use parlayout::report::{Style, explanation, json};
+use parlayout::report::document::ExplanationDocument;
+use parlayout::report::{Answer, Document, Style};
 use parlayout::rules::{Rule, RuleSet};
 
 use crate::support::{instance_files, project, snapshot};
@@ -64,7 +65,8 @@ impl Case {
 
     /// Compares the table with a snapshot.
     fn shows(&self, snapshot_name: &str) {
-        let text = explanation::explanation(&self.instance(), &self.explained(), &Style::default());
+        let text =
+            ExplanationDocument::new(&self.instance(), &self.explained()).text(&Style::default());
         check_narrow(&text);
         let arguments: Vec<String> = self
             .sets
@@ -83,7 +85,7 @@ impl Case {
         let asked = layout_argument::parse_assignment(asked).expect("known axes");
         let answer =
             why_not(&self.instance(), &asked, &|further| self.reread(further)).expect("an answer");
-        let text = explanation::why_not(&self.instance(), &answer, &Style::default());
+        let text = ExplanationDocument::why_not(&self.instance(), &answer).text(&Style::default());
         check_narrow(&text);
         snapshot(&format!("explain_{snapshot_name}"), &text);
     }
@@ -430,7 +432,7 @@ fn why_not_shows_where_the_time_goes() {
     let asked = layout_argument::parse_assignment(&chosen).expect("known");
     let answer = why_not(&paper.instance(), &asked, &|_| None).expect("an answer");
     assert!(matches!(answer.verdict, Verdict::Chosen(_)));
-    let text = json::why_not(&paper.instance(), &answer);
+    let text = ExplanationDocument::why_not(&paper.instance(), &answer).json();
     let document: serde_json::Value = serde_json::from_str(&text).expect("JSON");
     assert_eq!(document["why_not"]["verdict"], "chosen");
 }

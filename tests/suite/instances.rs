@@ -2,7 +2,8 @@
 
 use parlayout::instance::{self, Overrides};
 use parlayout::planner::{self, PlanOptions};
-use parlayout::report::{Colour, Style, json, table};
+use parlayout::report::document::SolutionDocument;
+use parlayout::report::{Answer, Colour, Document, Style};
 
 use crate::support::{instance_files, snapshot};
 
@@ -19,7 +20,7 @@ fn every_instance_solves_to_its_snapshots() {
             colour: Colour::Never,
             instance_arguments: file,
         };
-        let text = table::solution(&instance, &outcome, &style);
+        let text = SolutionDocument::new(&instance, &outcome).text(&style);
         for line in text.lines() {
             assert!(line.chars().count() <= 80, "{}: {line}", instance.name);
         }
@@ -27,7 +28,7 @@ fn every_instance_solves_to_its_snapshots() {
         if DOCUMENTS.contains(&instance.name.as_str()) {
             snapshot(
                 &format!("instance_{}.json", instance.name),
-                &json::solution(&instance, &outcome),
+                &SolutionDocument::new(&instance, &outcome).json(),
             );
         }
     }

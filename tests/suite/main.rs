@@ -17,6 +17,7 @@ mod properties;
 mod readme;
 mod resolved;
 mod runs;
+mod schemas;
 mod staged;
 mod support;
 mod verify;

@@ -6,7 +6,8 @@ use parlayout::planner::objective::counts;
 use parlayout::planner::{self, Best, PlanOptions};
 use parlayout::price::{self, Front, FrontKind, MORE_GPUS, PriceList, Proposal, Sought};
 use parlayout::quantity::Bytes;
-use parlayout::report::{json, pareto};
+use parlayout::report::Document;
+use parlayout::report::document::{ParetoDocument, PriceDocument};
 
 use crate::cli::{check, check_snapshot};
 use crate::support::project;
@@ -132,8 +133,11 @@ fn an_infeasible_job_is_told_the_least_that_fits() {
 #[test]
 fn prices_are_the_same_each_time() {
     let instance = shipped("qwen3-8b-16k-16xh200.toml");
-    let once = json::price(&instance, &prices(&instance));
-    assert_eq!(once, json::price(&instance, &prices(&instance)));
+    let once = PriceDocument::new(&instance, &prices(&instance)).json();
+    assert_eq!(
+        once,
+        PriceDocument::new(&instance, &prices(&instance)).json()
+    );
 }
 
 fn front(instance: &Instance, kind: FrontKind) -> Front {
@@ -201,10 +205,10 @@ fn points_of_the_time_front_are_fastest_and_undominated() {
 fn pictures_are_xml_with_axes_and_units() {
     let instance = with_sets("hagemann-13b-2k-64gpu.toml", &["model.name=a<b&c"]);
     for (kind, unit) in [
-        (FrontKind::MemoryMfu, "usable memory of a GPU, GiB"),
+        (FrontKind::MemoryMfu, "usable memory per GPU, GiB"),
         (FrontKind::GpusTime, "step time, s"),
     ] {
-        let svg = pareto::svg(&instance, &front(&instance, kind));
+        let svg = ParetoDocument::new(&instance, &front(&instance, kind)).svg();
         assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
         assert!(svg.contains(unit) && svg.contains("a&lt;b&amp;c"), "{svg}");
         assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");

@@ -4,7 +4,8 @@ use parlayout::instance::Instance;
 use parlayout::plan::Outcome;
 use parlayout::planner::{self, PlanOptions};
 use parlayout::quantity::{Bytes, Mfu};
-use parlayout::report::json;
+use parlayout::report::Document;
+use parlayout::report::document::SolutionDocument;
 use parlayout::rules;
 use proptest::prelude::*;
 
@@ -60,8 +61,8 @@ proptest! {
 
     #[test]
     fn solving_twice_gives_the_same_bytes(instance in random_instance()) {
-        let once = json::solution(&instance, &plan(&instance));
-        let twice = json::solution(&instance, &plan(&instance));
+        let once = SolutionDocument::new(&instance, &plan(&instance)).json();
+        let twice = SolutionDocument::new(&instance, &plan(&instance)).json();
         prop_assert_eq!(once, twice);
     }
 }

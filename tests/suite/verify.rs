@@ -8,7 +8,8 @@ use parlayout::plan::{Formulation, Infeasibility, Outcome, Plan, Proof};
 use parlayout::planner::objective::{self, Goal, Objective};
 use parlayout::planner::{self, Deadline, PlanOptions};
 use parlayout::quantity::{Mfu, Seconds};
-use parlayout::report::json;
+use parlayout::report::Document;
+use parlayout::report::document::SolutionDocument;
 use parlayout::verify::{self, Options, Verdict};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -51,12 +52,14 @@ fn shipped(name: &str) -> Instance {
 
 fn solved(instance: &Instance, options: &PlanOptions) -> String {
     let outcome = planner::plan(instance, options).expect("an answer");
-    json::diverse_solution(instance, &outcome, options.diverse)
+    SolutionDocument::new(instance, &outcome)
+        .diverse(options.diverse)
+        .json()
 }
 
 fn solved_for(instance: &Instance, goal: &Goal) -> String {
     let answer = objective::plan_for(instance, goal, &PlanOptions::default()).expect("an answer");
-    json::solution_for(instance, goal, &answer, AxisSet::EMPTY)
+    SolutionDocument::for_goal(instance, goal, &answer).json()
 }
 
 fn goal(instance: &Instance, objective: Objective) -> Goal {
@@ -158,7 +161,7 @@ fn a_worse_layout_or_none_is_rejected() {
                     ..plan.proof.clone()
                 },
             };
-            let document = json::solution(&instance, &Outcome::Optimal(worse));
+            let document = SolutionDocument::new(&instance, &Outcome::Optimal(worse)).json();
             assert_eq!(rejected(&document), "layout", "{}", instance.name);
             break;
         }
@@ -167,7 +170,7 @@ fn a_worse_layout_or_none_is_rejected() {
             nearest: None,
             proof: Proof { ..plan.proof },
         });
-        let document = json::solution(&instance, &none);
+        let document = SolutionDocument::new(&instance, &none).json();
         assert_eq!(rejected(&document), "status", "{}", instance.name);
     }
 }
@@ -180,7 +183,7 @@ fn a_missing_neighbour_is_rejected() {
         panic!("{}", outcome.status());
     };
     plan.alternatives.remove(0);
-    let document = json::solution(&instance, &Outcome::Optimal(plan));
+    let document = SolutionDocument::new(&instance, &Outcome::Optimal(plan)).json();
     assert_eq!(rejected(&document), "alternatives[0]");
 }
 
@@ -226,10 +229,10 @@ fn limits_are_said() {
     };
     plan.proof.gap = 0.01;
     plan.proof.bound_mfu = plan.choice.prediction.mfu * 1.01;
-    let feasible = json::solution(&instance, &Outcome::Feasible(plan.clone()));
+    let feasible = SolutionDocument::new(&instance, &Outcome::Feasible(plan.clone())).json();
     assert!(accepted(&feasible)[0].contains("bound"));
     plan.proof.gap = 0.02;
-    let feasible = json::solution(&instance, &Outcome::Feasible(plan));
+    let feasible = SolutionDocument::new(&instance, &Outcome::Feasible(plan)).json();
     assert_eq!(rejected(&feasible), "proof.gap");
 }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use parlayout::laboratory::backtest::Belief;
-use parlayout::report::backtest::By;
+use parlayout::laboratory::report::backtest::By;
 
 use parlayout::report::shell_word;
 

@@ -11,9 +11,11 @@ use parlayout::instance;
 use parlayout::laboratory::backtest::findings::{self, Finding};
 use parlayout::laboratory::backtest::{self, Backtest, Belief, Case, DrawOptions, Skipped};
 use parlayout::laboratory::calibrate::Residuals;
+use parlayout::laboratory::report::backtest::{
+    self as report, Answer, BacktestReport, TransferReport,
+};
 use parlayout::laboratory::runs::{RunSetups, RunsFile, Skip};
 use parlayout::report::Colour;
-use parlayout::report::backtest::{self as report, Answer, BacktestReport, TransferReport};
 
 pub(crate) use arguments::BacktestArguments;
 use arguments::BacktestFormat;

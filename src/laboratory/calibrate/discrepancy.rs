@@ -1,10 +1,10 @@
 //! Learns what the formulas miss from the residuals of measured runs: see
 //! [`cost_model::discrepancy`](crate::cost_model::discrepancy).
 
-use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
+use nalgebra::DVector;
 
 use super::observation::Observation;
-use crate::cluster::{Cluster, DIMENSIONS, Discrepancy};
+use crate::cluster::{Cluster, Discrepancy};
 use crate::framework::Framework;
 
 /// Standard deviation of the residuals before any run is seen.
@@ -45,44 +45,8 @@ pub fn learn(
         length_scale: LENGTH_SCALE,
         noise: NOISE,
     };
-    let factor = factor(&learned)?;
+    let factor = learned.factor()?;
     let weights = factor.solve(&DVector::from_vec(residuals));
     learned.weights = weights.as_slice().to_vec();
     Some(learned)
-}
-
-/// Cholesky factor of `K + noise^2 I`; `None` without points.
-fn factor(learned: &Discrepancy) -> Option<Cholesky<f64, Dyn>> {
-    let points = &learned.points;
-    if points.is_empty() {
-        return None;
-    }
-    let covariance = DMatrix::from_fn(points.len(), points.len(), |row, column| {
-        let noise = if row == column {
-            learned.noise.powi(2)
-        } else {
-            0.0
-        };
-        learned.covariance(&points[row], &points[column]) + noise
-    });
-    covariance.cholesky()
-}
-
-/// Standard deviation of the correction at each place, `sqrt(k(x, x) - k' (K + noise^2 I)^-1 k)`:
-/// [`Discrepancy::amplitude`] far from all runs, less near them.
-#[must_use]
-pub fn standard_deviations(learned: &Discrepancy, at: &[[f64; DIMENSIONS]]) -> Vec<f64> {
-    let factor = factor(learned);
-    let deviation = |place: &[f64; DIMENSIONS]| {
-        let explained = factor.as_ref().map_or(0.0, |factor| {
-            let points = learned.points.iter();
-            let near = DVector::from_iterator(
-                learned.points.len(),
-                points.map(|point| learned.covariance(place, point)),
-            );
-            near.dot(&factor.solve(&near))
-        });
-        (learned.amplitude.powi(2) - explained).max(0.0).sqrt()
-    };
-    at.iter().map(deviation).collect()
 }

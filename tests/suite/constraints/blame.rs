@@ -8,7 +8,8 @@ use parlayout::explain::{Explanation, TimeLimits, explain, explain_within};
 use parlayout::instance::{self, Instance, Overrides};
 use parlayout::plan::{Formulation, Outcome};
 use parlayout::planner::{self, Deadline, PlanError, PlanOptions};
-use parlayout::report::{Style, explanation, table};
+use parlayout::report::document::{ExplanationDocument, SolutionDocument};
+use parlayout::report::{Answer, Style};
 
 use super::plan;
 
@@ -39,7 +40,7 @@ global_batch = 64
 fn reasons(sets: &[&str]) -> (Vec<Vec<String>>, String) {
     let instance = small(sets, &[]).expect("a valid instance");
     let explained = explain(&instance, &|further| small(sets, further)).expect("an answer");
-    let text = explanation::explanation(&instance, &explained, &Style::default());
+    let text = ExplanationDocument::new(&instance, &explained).text(&Style::default());
     let Explanation::Infeasible(reasons) = explained else {
         panic!("{text}");
     };
@@ -137,7 +138,7 @@ fn without_time_no_reasons_are_given() {
         variations: Some(Duration::ZERO),
     };
     let explained = explain_within(&instance, &|_| None, &limits).expect("an answer");
-    let text = explanation::explanation(&instance, &explained, &Style::default());
+    let text = ExplanationDocument::new(&instance, &explained).text(&Style::default());
     assert!(text.contains("search.tensor_parallel"), "{text}");
     assert!(text.contains("No repair was found in time."), "{text}");
     let options = PlanOptions {
@@ -145,7 +146,7 @@ fn without_time_no_reasons_are_given() {
         ..PlanOptions::default()
     };
     let outcome = planner::plan(&instance, &options).expect("the planner answers");
-    let text = table::solution(&instance, &outcome, &Style::default());
+    let text = SolutionDocument::new(&instance, &outcome).text(&Style::default());
     assert!(
         text.contains("Rules that clash: not found in time"),
         "{text}"

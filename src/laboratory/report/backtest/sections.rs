@@ -1,10 +1,11 @@
 //! What a backtest found, as tables of words and numbers.
 
-use super::tables::{OnTerminal, Section};
+use super::tables::Section;
 use super::{BacktestReport, By, starred};
 use crate::laboratory::backtest::findings::Finding;
-use crate::laboratory::backtest::{Case, Reliability, Scope, Scores};
+use crate::laboratory::backtest::{Case, Errors, Picks, Reliability, Scope, Scores};
 use crate::report::layout_text::line;
+use crate::report::table::Table;
 
 /// Every table of the report, in order; those without rows are left out.
 pub(super) fn sections(report: &BacktestReport) -> Vec<Section> {
@@ -17,7 +18,7 @@ pub(super) fn sections(report: &BacktestReport) -> Vec<Section> {
     sections.extend(by_source.map(|(source, it)| findings(source, it)));
     sections.push(misses(report.cases));
     sections.push(skipped(report));
-    sections.retain(|section| !section.rows.is_empty());
+    sections.retain(|section| !section.table.is_empty());
     sections
 }
 
@@ -39,31 +40,21 @@ pub(super) fn comparison(reports: &[BacktestReport]) -> Section {
         row
     });
     let risks = reports.first().map(|report| &report.backtest.risks[..]);
-    Section {
-        title: "Scores".to_owned(),
-        header: summary_header("predicted by", risks.unwrap_or_default()),
-        words: 1,
-        rows: rows.collect(),
-        ..Section::default()
-    }
+    let header = summary_header("predicted by", risks.unwrap_or_default());
+    Section::new("Scores", header, rows)
 }
 
 /// One row a scope with every score.
 fn summary(report: &BacktestReport) -> Section {
-    let mut notes = vec![PICK_NOTE.to_owned()];
-    notes.extend(left_out_note(report));
-    Section {
-        title: "Scores".to_owned(),
-        header: summary_header("runs of", &report.backtest.risks),
-        words: 1,
-        rows: Rows::new(report).with(|scores| Some(summary_row(scores))),
-        notes,
-        ..Section::default()
-    }
+    let header = summary_header("runs of", &report.backtest.risks);
+    let rows = Rows::new(report).with(|scores| Some(summary_row(scores)));
+    Section::new("Scores", header, rows)
+        .noting([PICK_NOTE])
+        .noting(left_out_note(report))
 }
 
 fn summary_header(first: &str, risks: &[f64]) -> Vec<String> {
-    let mut header = words(&[
+    let mut header = [
         first,
         "verdicts",
         "right %",
@@ -76,10 +67,12 @@ fn summary_header(first: &str, risks: &[f64]) -> Vec<String> {
         "rank",
         "peak error %, median",
         "groups",
-    ]);
+    ]
+    .map(str::to_owned)
+    .to_vec();
     for risk in risks {
         header.push(format!("pick at risk {risk}"));
-        header.extend(words(&["top 3", "thumb", "random", "OOM / none fits"]));
+        header.extend(["top 3", "thumb", "random", "OOM / none fits"].map(str::to_owned));
     }
     header
 }
@@ -102,17 +95,8 @@ fn summary_row(scores: &Scores) -> Vec<String> {
         verdicts.share().map_or_else(missing, percent),
         format!("{} / {}", verdicts.false_fits, verdicts.false_ooms),
     ];
-    row.extend(scores.mfu.map_or_else(
-        || [(); 4].map(|()| missing()),
-        |errors| {
-            [
-                errors.runs.to_string(),
-                percent(errors.mean),
-                percent(errors.median),
-                signed_percent(errors.bias),
-            ]
-        },
-    ));
+    let errors = scores.mfu.as_ref().map(error_figures);
+    row.extend(errors.unwrap_or_else(|| vec![missing(); 4]));
     row.push(scores.rank_in_group.map_or_else(missing, share));
     row.push(scores.rank.map_or_else(missing, share));
     let peak = scores.peak.map(|errors| percent(errors.median));
@@ -120,18 +104,15 @@ fn summary_row(scores: &Scores) -> Vec<String> {
     let groups = scores.picks.iter().flatten().next();
     row.push(groups.map_or_else(missing, |picks| picks.groups.to_string()));
     for picks in &scores.picks {
-        row.extend(picks.map_or_else(
-            || [(); 5].map(|()| missing()),
-            |picks| {
-                [
-                    share(picks.solver),
-                    share(picks.top_three),
-                    share(picks.rule_of_thumb),
-                    share(picks.random),
-                    format!("{} / {}", picks.ran_out_of_memory, picks.nothing_fits),
-                ]
-            },
-        ));
+        let figures = picks.as_ref().map(|picks| {
+            let mut figures = pick_figures(picks).to_vec();
+            figures.push(format!(
+                "{} / {}",
+                picks.ran_out_of_memory, picks.nothing_fits
+            ));
+            figures
+        });
+        row.extend(figures.unwrap_or_else(|| vec![missing(); 5]));
     }
     row
 }
@@ -179,130 +160,104 @@ impl<'a> Rows<'a> {
 }
 
 fn verdicts(rows: &Rows) -> Section {
-    Section {
-        title: "Out-of-memory verdicts".to_owned(),
-        header: words(&["runs of", "runs", "right %", "false fits", "false OOMs"]),
-        words: 1,
-        rows: rows.with(|scores| {
-            let verdicts = &scores.verdicts;
-            Some(vec![
-                verdicts.runs.to_string(),
-                percent(verdicts.share()?),
-                verdicts.false_fits.to_string(),
-                verdicts.false_ooms.to_string(),
-            ])
-        }),
-        notes: vec!["A run is said to fit if its risk is below 50 %.".to_owned()],
-        ..Section::default()
-    }
+    let header = ["runs of", "runs", "right %", "false fits", "false OOMs"];
+    let rows = rows.with(|scores| {
+        let verdicts = &scores.verdicts;
+        Some(vec![
+            verdicts.runs.to_string(),
+            percent(verdicts.share()?),
+            verdicts.false_fits.to_string(),
+            verdicts.false_ooms.to_string(),
+        ])
+    });
+    Section::new("Out-of-memory verdicts", header, rows)
+        .noting(["A run is said to fit if its risk is below 50 %."])
+}
+
+/// Runs, mean, median and bias.
+fn error_figures(errors: &Errors) -> Vec<String> {
+    vec![
+        errors.runs.to_string(),
+        percent(errors.mean),
+        percent(errors.median),
+        signed_percent(errors.bias),
+    ]
 }
 
 fn utilisation(rows: &Rows) -> Section {
-    Section {
-        title: "Predicted MFU: relative errors in %, and rank correlation with the measured"
-            .to_owned(),
-        header: words(&[
-            "runs of",
-            "runs",
-            "mean",
-            "median",
-            "bias",
-            "rank in group",
-            "rank",
-        ]),
-        words: 1,
-        rows: rows.with(|scores| {
-            let errors = scores.mfu?;
-            Some(vec![
-                errors.runs.to_string(),
-                percent(errors.mean),
-                percent(errors.median),
-                signed_percent(errors.bias),
-                scores.rank_in_group.map_or_else(missing, share),
-                scores.rank.map_or_else(missing, share),
-            ])
-        }),
-        ..Section::default()
-    }
+    let header = [
+        "runs of",
+        "runs",
+        "mean",
+        "median",
+        "bias",
+        "rank in group",
+        "rank",
+    ];
+    let rows = rows.with(|scores| {
+        let mut figures = error_figures(&scores.mfu?);
+        figures.push(scores.rank_in_group.map_or_else(missing, share));
+        figures.push(scores.rank.map_or_else(missing, share));
+        Some(figures)
+    });
+    let title = "Predicted MFU: relative errors in %, and rank correlation with the measured";
+    Section::new(title, header, rows)
 }
 
 fn peaks(rows: &Rows) -> Section {
-    Section {
-        title: "Predicted peak memory: relative errors in %".to_owned(),
-        header: words(&["runs of", "runs", "mean", "median", "bias"]),
-        words: 1,
-        rows: rows.with(|scores| {
-            let errors = scores.peak?;
-            Some(vec![
-                errors.runs.to_string(),
-                percent(errors.mean),
-                percent(errors.median),
-                signed_percent(errors.bias),
-            ])
-        }),
-        ..Section::default()
-    }
+    let header = ["runs of", "runs", "mean", "median", "bias"];
+    let rows = rows.with(|scores| Some(error_figures(&scores.peak?)));
+    Section::new("Predicted peak memory: relative errors in %", header, rows)
+}
+
+/// The solver's choice and what it is compared with.
+fn pick_figures(picks: &Picks) -> [String; 4] {
+    [
+        picks.solver,
+        picks.top_three,
+        picks.rule_of_thumb,
+        picks.random,
+    ]
+    .map(share)
 }
 
 fn picks(rows: &Rows, index: usize) -> Section {
-    let risk = rows
-        .0
-        .iter()
-        .find_map(|(_, scores)| scores.picks[index])
-        .map(|picks| picks.max_oom_risk);
-    Section {
-        title: format!(
-            "The pick at an accepted OOM risk of {}",
-            risk.unwrap_or_default()
-        ),
-        header: words(&[
-            "runs of", "groups", "solver", "top 3", "thumb", "random", "OOM", "none",
-        ]),
-        words: 1,
-        rows: rows.with(|scores| {
-            let picks = scores.picks[index]?;
-            Some(vec![
-                picks.groups.to_string(),
-                share(picks.solver),
-                share(picks.top_three),
-                share(picks.rule_of_thumb),
-                share(picks.random),
-                picks.ran_out_of_memory.to_string(),
-                picks.nothing_fits.to_string(),
-            ])
-        }),
-        notes: vec![PICK_NOTE.to_owned()],
-        ..Section::default()
-    }
+    let mut all = rows.0.iter();
+    let picks = all.find_map(|(_, scores)| scores.picks[index]);
+    let risk = picks.map_or(0.0, |picks| picks.max_oom_risk);
+    let title = format!("The pick at an accepted OOM risk of {risk}");
+    let header = [
+        "runs of", "groups", "solver", "top 3", "thumb", "random", "OOM", "none",
+    ];
+    let rows = rows.with(|scores| {
+        let picks = scores.picks[index]?;
+        let mut figures = vec![picks.groups.to_string()];
+        figures.extend(pick_figures(&picks));
+        figures.push(picks.ran_out_of_memory.to_string());
+        figures.push(picks.nothing_fits.to_string());
+        Some(figures)
+    });
+    Section::new(title, header, rows).noting([PICK_NOTE])
 }
 
-fn reliability(name: &str, table: &Reliability) -> Section {
-    Section {
-        title: format!("Risk of running out of memory, said and true: {name}"),
-        header: words(&["said about %", "runs", "said %", "was %"]),
-        words: 0,
-        rows: table
-            .bins
-            .iter()
-            .map(|bin| {
-                vec![
-                    format!("{:.0}", bin.nominal * 100.0),
-                    bin.runs.to_string(),
-                    bin.said.map_or_else(missing, one_decimal),
-                    bin.was.map_or_else(missing, one_decimal),
-                ]
-            })
-            .collect(),
-        notes: table
-            .brier
-            .map(|brier| format!("Brier score {brier:.4}."))
-            .into_iter()
-            .collect(),
-        ..Section::default()
-    }
+fn reliability(name: &str, reliability: &Reliability) -> Section {
+    let header = ["said about %", "runs", "said %", "was %"];
+    let rows = reliability.bins.iter().map(|bin| {
+        vec![
+            format!("{:.0}", bin.nominal * 100.0),
+            bin.runs.to_string(),
+            bin.said.map_or_else(missing, one_decimal),
+            bin.was.map_or_else(missing, one_decimal),
+        ]
+    });
+    let title = format!("Risk of running out of memory, said and true: {name}");
+    let brier = reliability.brier;
+    Section::of(title, Table::new(header).right(..), rows)
+        .noting(brier.map(|brier| format!("Brier score {brier:.4}.")))
 }
 
 fn findings(source: &str, findings: &[Finding]) -> Section {
+    let header = ["", "finding", "measured", "predicted", "reproduced"];
     let rows = findings.iter().map(|finding| {
         vec![
             finding.letter.to_string(),
@@ -312,14 +267,8 @@ fn findings(source: &str, findings: &[Finding]) -> Section {
             finding.reproduced.as_str().to_owned(),
         ]
     });
-    Section {
-        title: format!("Findings of the paper on {source}"),
-        header: words(&["", "finding", "measured", "predicted", "reproduced"]),
-        words: 5,
-        rows: rows.collect(),
-        on_terminal: OnTerminal::Blocks,
-        ..Section::default()
-    }
+    let title = format!("Findings of the paper on {source}");
+    Section::of(title, Table::new(header), rows).as_blocks()
 }
 
 /// Misses that are named.
@@ -345,31 +294,14 @@ fn misses(cases: &[Case]) -> Section {
             ),
         ]
     });
-    Section {
-        title: "Worst misses".to_owned(),
-        header: words(&["error", "run", "layout", "MFU, %"]),
-        words: 4,
-        rows: rows.collect(),
-        on_terminal: OnTerminal::Blocks,
-        ..Section::default()
-    }
+    let header = ["error", "run", "layout", "MFU, %"];
+    Section::of("Worst misses", Table::new(header), rows).as_blocks()
 }
 
 fn skipped(report: &BacktestReport) -> Section {
     let rows = report.skipped.iter();
-    Section {
-        title: "Runs left out".to_owned(),
-        header: words(&["because", "runs"]),
-        words: 1,
-        rows: rows
-            .map(|(reason, count)| vec![reason.clone(), count.to_string()])
-            .collect(),
-        ..Section::default()
-    }
-}
-
-pub(super) fn words(texts: &[&str]) -> Vec<String> {
-    texts.iter().map(|&text| text.to_owned()).collect()
+    let rows = rows.map(|(reason, count)| vec![reason.clone(), count.to_string()]);
+    Section::new("Runs left out", ["because", "runs"], rows)
 }
 
 /// What does not apply.

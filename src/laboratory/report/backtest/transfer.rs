@@ -1,6 +1,6 @@
 //! What calibration on a few runs makes of the predictions of the others, as tables.
 
-use super::sections::{missing, one_decimal, percent, share, words};
+use super::sections::{missing, one_decimal, percent, share};
 use super::tables::Section;
 use super::{TransferReport, starred};
 use crate::laboratory::backtest::{HeldOut, Transfer};
@@ -62,25 +62,17 @@ fn name(report: &TransferReport, transfer: &Transfer) -> String {
 
 /// One table a figure of merit, then how often calibrations are accepted.
 pub(super) fn sections(report: &TransferReport) -> Vec<Section> {
-    let mut sections: Vec<Section> = METRICS
-        .iter()
-        .map(|metric| Section {
-            title: format!("Runs that were not drawn: {}", metric.title),
-            header: words(&["runs of", "zero-shot", "calibrated", "if accepted"]),
-            words: 1,
-            rows: report
-                .transfers
-                .iter()
-                .filter_map(|transfer| {
-                    let figures = metric.figures(transfer)?;
-                    Some([vec![name(report, transfer)], figures.to_vec()].concat())
-                })
-                .collect(),
-            ..Section::default()
-        })
-        .collect();
-    sections.push(acceptance(report));
-    sections.retain(|section| !section.rows.is_empty());
+    let by_metric = METRICS.iter().map(|metric| {
+        let rows = report.transfers.iter().filter_map(|transfer| {
+            let figures = metric.figures(transfer)?;
+            Some([vec![name(report, transfer)], figures.to_vec()].concat())
+        });
+        let title = format!("Runs that were not drawn: {}", metric.title);
+        let header = ["runs of", "zero-shot", "calibrated", "if accepted"];
+        Section::new(title, header, rows)
+    });
+    let mut sections: Vec<Section> = by_metric.chain([acceptance(report)]).collect();
+    sections.retain(|section| !section.table.is_empty());
     sections
 }
 
@@ -93,19 +85,14 @@ fn acceptance(report: &TransferReport) -> Section {
             transfer.rank_worse.to_string(),
         ]
     });
-    Section {
-        title: "Speeds that cross-validation on the drawn runs accepts".to_owned(),
-        header: words(&[
-            "runs of",
-            "timed runs",
-            "fit / level accepted",
-            "rank worse",
-        ]),
-        words: 1,
-        rows: rows.collect(),
-        notes: vec![ACCEPTANCE_NOTE.to_owned()],
-        ..Section::default()
-    }
+    let title = "Speeds that cross-validation on the drawn runs accepts";
+    let header = [
+        "runs of",
+        "timed runs",
+        "fit / level accepted",
+        "rank worse",
+    ];
+    Section::new(title, header, rows).noting([ACCEPTANCE_NOTE])
 }
 
 fn accepted(transfer: &Transfer) -> String {
@@ -130,9 +117,9 @@ pub(super) fn wide_sections(report: &TransferReport) -> Vec<Section> {
                 .any(|it| metric.figures(it).is_some())
         })
         .collect();
-    let mut header = words(&["runs of", "timed runs"]);
-    header.extend(used.iter().map(|metric| metric.title.to_owned()));
-    header.extend(words(&["fit / level accepted", "rank worse"]));
+    let mut header = vec!["runs of", "timed runs"];
+    header.extend(used.iter().map(|metric| metric.title));
+    header.extend(["fit / level accepted", "rank worse"]);
     let rows = report.transfers.iter().map(|transfer| {
         let mut row = vec![name(report, transfer), transfer.timed.to_string()];
         row.extend(used.iter().map(|metric| {
@@ -143,12 +130,6 @@ pub(super) fn wide_sections(report: &TransferReport) -> Vec<Section> {
         row.push(transfer.rank_worse.to_string());
         row
     });
-    vec![Section {
-        title: "Runs that were not drawn: zero-shot / calibrated / if accepted".to_owned(),
-        header,
-        words: 1,
-        rows: rows.collect(),
-        notes: vec![ACCEPTANCE_NOTE.to_owned()],
-        ..Section::default()
-    }]
+    let title = "Runs that were not drawn: zero-shot / calibrated / if accepted";
+    vec![Section::new(title, header, rows).noting([ACCEPTANCE_NOTE])]
 }

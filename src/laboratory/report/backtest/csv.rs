@@ -2,7 +2,7 @@
 
 use super::{Answer, BacktestReport};
 use crate::laboratory::backtest::{Errors, Picks, Scores};
-use crate::report::json::rounded;
+use crate::report::document::rounded;
 
 /// The columns.
 const HEADER: [&str; 25] = [

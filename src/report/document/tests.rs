@@ -1,10 +1,9 @@
-//! Snapshots of the documents, and the shipped schemas.
-
-use std::path::Path;
+//! Snapshots of the documents.
 
 use serde_json::Value;
 
 use super::*;
+use crate::plan::{Infeasibility, Nearest, Violation};
 use crate::report::fixture;
 
 fn parse(text: &str) -> Value {
@@ -16,15 +15,15 @@ fn a_plan_is_a_solution() {
     let outcome = Outcome::Optimal(fixture::llama_13b_plan());
     fixture::assert_snapshot(
         "json_solution_13b",
-        &solution(&fixture::llama_13b(), &outcome),
+        &SolutionDocument::new(&fixture::llama_13b(), &outcome).json(),
     );
 }
 
 #[test]
 fn the_keys_of_the_first_version_stay() {
     let outcome = Outcome::Feasible(fixture::llama_405b_plan());
-    let document = parse(&solution(&fixture::llama_405b(), &outcome));
-    assert_eq!(document["schema"], SOLUTION);
+    let document = parse(&SolutionDocument::new(&fixture::llama_405b(), &outcome).json());
+    assert_eq!(document["schema"], SolutionDocument::FORMAT);
     assert_eq!(document["status"], "feasible");
     assert_eq!(document["layout"]["sequence_parallel"], true);
     assert_eq!(document["layout"]["rmsnorm_kernel"], true);
@@ -51,14 +50,44 @@ fn without_a_plan_layout_and_prediction_are_null() {
         }),
         proof: fixture::proof(0.0),
     };
-    let text = solution(&fixture::llama_13b(), &Outcome::Infeasible(infeasibility));
+    let outcome = Outcome::Infeasible(infeasibility);
+    let text = SolutionDocument::new(&fixture::llama_13b(), &outcome).json();
     fixture::assert_snapshot("json_infeasible", &text);
     let unknown = Outcome::Unknown(fixture::proof(f64::INFINITY));
-    let document = parse(&solution(&fixture::llama_13b(), &unknown));
+    let document = parse(&SolutionDocument::new(&fixture::llama_13b(), &unknown).json());
     for key in ["layout", "prediction", "infeasibility", "safer"] {
         assert_eq!(document[key], Value::Null, "{key}");
     }
     assert_eq!(document["proof"]["bound_mfu"], Value::Null);
+}
+
+/// What was written can be read, and is the same; nothing twice, nothing missing.
+#[test]
+fn documents_can_be_read_again() {
+    let mut outcome = fixture::llama_13b_plan();
+    outcome.alternatives.push(fixture::llama_405b_plan().choice);
+    let written = SolutionDocument::new(&fixture::llama_13b(), &Outcome::Optimal(outcome));
+    let text = written.json();
+    let read = SolutionDocument::read(&text).expect("what was written can be read");
+    assert_eq!(read, written);
+    assert_eq!(read.json(), text);
+    let choice = fixture::llama_13b_plan().choice;
+    let read = read.layout.expect("there is a layout").layout();
+    assert_eq!(read, choice.layout);
+    for (from, to) in [
+        ("\"mfu\": 0.70512,", "\"mfu\": 0.70512, \"mfu\": 0.8,"),
+        (
+            "\"tensor_parallel\": 1,",
+            "\"tensor_parallel\": 1, \"tensor_parallel\": 2,",
+        ),
+        ("\"tensor_parallel\": 1,", ""),
+        ("solution/v1", "evaluation/v1"),
+        ("\"zero-1\"", "\"zero-9\""),
+    ] {
+        let changed = text.replacen(from, to, 1);
+        assert_ne!(changed, text, "{from}");
+        assert!(SolutionDocument::read(&changed).is_err(), "{to}");
+    }
 }
 
 #[test]
@@ -70,7 +99,7 @@ fn an_evaluation_names_broken_rules() {
     let evaluated = fixture::llama_13b_plan().choice;
     fixture::assert_snapshot(
         "json_evaluation",
-        &evaluation(&fixture::llama_13b(), &evaluated, &violations),
+        &EvaluationDocument::new(&fixture::llama_13b(), &evaluated, &violations).json(),
     );
 }
 
@@ -86,7 +115,7 @@ fn numbers_have_six_digits() {
 #[test]
 fn components_sum_to_their_total() {
     let outcome = Outcome::Optimal(fixture::llama_405b_plan());
-    let document = parse(&solution(&fixture::llama_405b(), &outcome));
+    let document = parse(&SolutionDocument::new(&fixture::llama_405b(), &outcome).json());
     let sum = |value: &Value, total: &str| -> f64 {
         let object = value.as_object().expect("an object of components");
         object
@@ -101,32 +130,4 @@ fn components_sum_to_their_total() {
     let stage = &prediction["memory"]["stages"][0];
     let peak = stage["peak_gib"].as_f64().expect("a number");
     assert!((sum(stage, "peak_gib") - peak).abs() < 1e-3);
-}
-
-/// Compares a shipped schema with the code; with `PARLAYOUT_WRITE_SCHEMA=1`, writes it.
-fn check_shipped(file: &str, schema: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("docs")
-        .join(file);
-    if std::env::var_os("PARLAYOUT_WRITE_SCHEMA").is_some() {
-        std::fs::write(&path, schema).expect("docs/ is writable");
-    }
-    let shipped = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        shipped == schema,
-        "docs/{file} is not the schema of the code: run the tests with PARLAYOUT_WRITE_SCHEMA=1"
-    );
-}
-
-#[test]
-fn the_shipped_schemas_are_current() {
-    check_shipped("solution.schema.json", &solution_schema());
-    check_shipped("evaluation.schema.json", &evaluation_schema());
-    check_shipped("backtest.schema.json", &crate::report::backtest::schema());
-    check_shipped("calibration.schema.json", &calibration_schema());
-    check_shipped("explanation.schema.json", &explanation_schema());
-    check_shipped("comparison.schema.json", &comparison_schema());
-    check_shipped("price.schema.json", &price_schema());
-    check_shipped("pareto.schema.json", &pareto_schema());
-    check_shipped("verdict.schema.json", &verdict_schema());
 }

@@ -1,10 +1,11 @@
 //! A backtest as one page that needs nothing else: the plot, then the tables.
 
+use maud::{DOCTYPE, PreEscaped, html};
+
 use super::Answer;
-use super::tables::{escaped, html};
 use crate::laboratory::backtest::Case;
+use crate::laboratory::report::scatter::{Point, Scatter};
 use crate::report::layout_text::line;
-use crate::report::scatter::{Point, Scale, Scatter};
 
 const STYLE: &str = "\
 body{font:15px/1.45 sans-serif;max-width:72em;margin:2em auto;padding:0 1em;color:#222}\
@@ -19,21 +20,29 @@ p{max-width:50em}";
 /// The page.
 #[must_use]
 pub fn page(answer: &Answer) -> String {
-    let mut text = format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width\">\n\
-         <title>parlayout backtest</title>\n<style>{STYLE}</style>\n</head>\n<body>\n\
-         <h1>Predicted against measured runs</h1>\n"
-    );
-    for (index, (basis, sections)) in answer.parts().iter().enumerate() {
-        text.extend(["<p>", &escaped(basis), "</p>\n"]);
-        if let Some(report) = answer.reports.get(index) {
-            text.push_str(&scatter(report.cases).svg());
+    let parts = answer.parts();
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width";
+                title { "parlayout backtest" }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                h1 { "Predicted against measured runs" }
+                @for (index, (basis, sections)) in parts.iter().enumerate() {
+                    p { (basis) }
+                    @if let Some(report) = answer.reports.get(index) {
+                        (scatter(report.cases).svg())
+                    }
+                    @for section in sections { (section.html()) }
+                }
+            }
         }
-        text.extend(sections.iter().map(html));
-    }
-    text.push_str("</body>\n</html>\n");
-    text
+    };
+    page.into_string()
 }
 
 /// Utilisation, predicted against measured: by source, or by group where there is one source.
@@ -63,7 +72,6 @@ fn scatter(cases: &[Case]) -> Scatter {
     let points = points.collect();
     Scatter {
         quantity: "MFU, %".to_owned(),
-        scale: Scale::Linear,
         series,
         points,
     }

@@ -3,22 +3,18 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::job::Trust;
-use super::{rounded, rounded_probability};
+use super::calibration::Subject;
 use crate::laboratory::calibrate::{
     Calibrated, Confusion, Estimate, Fact, Level, Measure, Miss, Outlier, Score, SkippedRow,
     Speeds, Validation, Verdict,
 };
-use crate::report::calibration::Subject;
-
-/// Name and version of the result of a calibration.
-pub const CALIBRATION: &str = "parlayout/calibration/v1";
+use crate::report::document::{Document, Trust, rounded, rounded_probability};
 
 /// The result of a calibration.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct CalibrationDocument {
+pub struct CalibrationDocument {
     /// Name and version of this format.
-    #[schemars(extend("const" = CALIBRATION))]
+    #[schemars(extend("const" = CalibrationDocument::FORMAT))]
     schema: &'static str,
     /// The cluster whose figures were the priors.
     cluster: String,
@@ -166,11 +162,17 @@ struct SkippedDocument {
     reason: String,
 }
 
+impl Document for CalibrationDocument {
+    const FORMAT: &'static str = "parlayout/calibration/v1";
+}
+
 impl CalibrationDocument {
-    pub(super) fn new(subject: &Subject, calibrated: &Calibrated) -> Self {
+    /// The result.
+    #[must_use]
+    pub fn new(subject: &Subject, calibrated: &Calibrated) -> Self {
         let fitted = &calibrated.fitted;
         Self {
-            schema: CALIBRATION,
+            schema: Self::FORMAT,
             cluster: subject.cluster.to_owned(),
             framework: subject.framework.to_owned(),
             source: subject.source.to_owned(),

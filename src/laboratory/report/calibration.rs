@@ -1,18 +1,15 @@
 //! What a calibration learned, and what of it was adopted, for people.
 
-use tabled::builder::Builder;
-use tabled::settings::Alignment;
-use tabled::settings::object::Columns;
-
-use super::number::{percent, risk};
-use super::style::{Meaning, Style, bare, render, wrap};
-use super::table::with_heading;
 use crate::figures::{Figure, Kind, Seen};
 use crate::laboratory::calibrate::{
-    self, Calibrated, Confusion, Estimate, Fact, Measure, Miss, Outlier, SkippedRow, Speeds,
-    Validation, Verdict,
+    Calibrated, Confusion, Estimate, Fact, Measure, Miss, Outlier, SkippedRow, Speeds, Validation,
+    Verdict,
 };
 use crate::laboratory::runs::place;
+use crate::report::joined;
+use crate::report::number::{percent, risk};
+use crate::report::style::{Meaning, Style, wrap};
+use crate::report::table::Table;
 
 /// Cluster and rows of a calibration, for the first line.
 #[derive(Debug, Clone)]
@@ -47,9 +44,7 @@ pub fn calibration(subject: &Subject, calibrated: &Calibrated, style: &Style) ->
     blocks.extend(outliers(&calibrated.outliers, style));
     blocks.extend(skipped(subject.skipped));
     blocks.push(last(subject, calibrated, style));
-    let mut text = blocks.join("\n\n");
-    text.push('\n');
-    text
+    joined(&blocks)
 }
 
 fn count(number: usize, noun: &str) -> String {
@@ -103,7 +98,7 @@ fn part(calibrated: &Calibrated, seen: Seen, style: &Style) -> Option<String> {
         .filter(|estimate| estimate.prior.parameter.is_seen(seen))
         .collect();
     lines.push(String::new());
-    lines.push(with_heading(style, &table(&own)));
+    lines.push(table(&own).text(style));
     Some(lines.join("\n"))
 }
 
@@ -193,12 +188,12 @@ const UNKNOWN: f64 = 0.95;
 /// Standard deviations beyond which something moved a figure all the same.
 const MOVED: f64 = 0.5;
 
-fn table(estimates: &[&Estimate]) -> String {
-    let mut builder = Builder::default();
-    builder.push_record(["figure", "shipped", "fitted", "moved", "sd left"]);
+fn table(estimates: &[&Estimate]) -> Table {
+    let header = ["figure", "shipped", "fitted", "moved", "sd left"];
+    let mut table = Table::new(header).right(1..);
     for estimate in estimates {
         let parameter = estimate.prior.parameter;
-        builder.push_record([
+        table.push([
             short(parameter).to_owned(),
             figure(parameter, estimate.prior.median),
             figure(parameter, estimate.value),
@@ -210,9 +205,7 @@ fn table(estimates: &[&Estimate]) -> String {
             },
         ]);
     }
-    let mut table = bare(builder.build());
-    table.modify(Columns::new(1..5), Alignment::right());
-    render(table)
+    table
 }
 
 /// The key without `framework.`, so that a row fits a line.
@@ -263,7 +256,7 @@ fn learned(calibrated: &Calibrated) -> Option<String> {
     let (least, most) = corrections.fold((0.0_f64, 0.0_f64), |(least, most), correction| {
         (least.min(correction), most.max(correction))
     });
-    let deviations = calibrate::discrepancy::standard_deviations(learned, &learned.points);
+    let deviations = learned.standard_deviations(&learned.points);
     let spread = deviations.iter().sum::<f64>() / deviations.len().max(1) as f64;
     let adopted = match calibrated.cluster.discrepancy {
         Some(_) => "adopted",

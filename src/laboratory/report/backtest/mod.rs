@@ -8,13 +8,13 @@ mod tables;
 mod transfer;
 
 pub use csv::csv;
-pub use document::{BACKTEST, json, schema};
+pub use document::{json, schema};
 pub use html::page;
-pub(crate) use tables::escaped;
 
-use super::style::{Meaning, Style, wrap};
 use crate::laboratory::backtest::findings::Finding;
 use crate::laboratory::backtest::{Backtest, Case, Skipped, Transfer};
+use crate::report::joined;
+use crate::report::style::{Style, wrap};
 use tables::Section;
 
 /// A backtest with what is reported beside its scores.
@@ -115,14 +115,9 @@ pub fn text(answer: &Answer, style: &Style) -> String {
     let mut blocks = Vec::new();
     for (basis, sections) in answer.parts() {
         blocks.push(wrap(basis, 0));
-        blocks.extend(sections.iter().map(|section| {
-            let mut lines = vec![style.paint(Meaning::Heading, &section.title)];
-            lines.push(tables::text(section));
-            lines.extend(section.notes.iter().map(|note| wrap(note, 0)));
-            lines.join("\n")
-        }));
+        blocks.extend(sections.iter().map(|section| section.text(style)));
     }
-    format!("{}\n", blocks.join("\n\n"))
+    joined(&blocks)
 }
 
 /// The answer as Markdown; `command` is what produced it.
@@ -131,11 +126,7 @@ pub fn markdown(answer: &Answer, command: &str) -> String {
     let mut blocks = vec![format!("`{command}`")];
     for (basis, sections) in answer.wide_parts() {
         blocks.push(basis.to_owned());
-        for section in sections {
-            blocks.push(format!("**{}**", section.title));
-            blocks.push(tables::markdown(&section).trim_end().to_owned());
-            blocks.extend(section.notes);
-        }
+        blocks.extend(sections.iter().flat_map(Section::markdown));
     }
-    format!("{}\n", blocks.join("\n\n"))
+    joined(&blocks)
 }

@@ -1,54 +1,56 @@
 //! Time and memory of a layout in JSON.
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::components::{MemoryComponents, TimeDocument};
 use super::{rounded, rounded_probability};
-use crate::cost_model::components::StageMemory;
+use crate::cost_model::components::{StageMemory, TimeComponent};
 use crate::cost_model::prediction::Prediction;
 use crate::quantity::{Bytes, Seconds};
 
 /// Time and memory of one layout.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct PredictionDocument {
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PredictionDocument {
     /// Model FLOP utilisation (a share, 0 to 1).
-    mfu: f64,
+    pub mfu: f64,
     /// Duration of one optimizer step, in seconds: the sum of `time`.
-    step_time_s: f64,
-    /// Training tokens a second and GPU.
-    tokens_per_s_per_gpu: f64,
+    pub step_time_s: f64,
+    /// Training tokens per second and GPU.
+    pub tokens_per_s_per_gpu: f64,
     /// Probability that some GPU runs out of memory (0 to 1).
-    oom_probability: f64,
-    /// Memory by pipeline stage against what a GPU has.
-    memory: MemoryDocument,
+    pub oom_probability: f64,
+    /// Memory by pipeline stage against the capacity of a GPU.
+    pub memory: MemoryDocument,
     /// Step time by component, in seconds.
-    time: TimeDocument,
+    pub time: TimeDocument,
 }
 
-/// Memory by pipeline stage against what a GPU has.
-#[derive(Debug, Serialize, JsonSchema)]
-struct MemoryDocument {
+/// Memory by pipeline stage against the capacity of a GPU.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MemoryDocument {
     /// Memory that a process can use on each GPU, in GiB.
-    capacity_gib: f64,
+    pub capacity_gib: f64,
     /// Peak of the fullest stage, in GiB.
-    peak_gib: f64,
-    /// One entry a pipeline stage, first to last.
-    stages: Vec<StageMemoryDocument>,
+    pub peak_gib: f64,
+    /// One entry per pipeline stage, first to last.
+    pub stages: Vec<StageMemoryDocument>,
 }
 
 /// Peak memory of one GPU of a pipeline stage, in GiB.
-#[derive(Debug, Serialize, JsonSchema)]
-struct StageMemoryDocument {
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StageMemoryDocument {
     /// Sum of the components.
-    peak_gib: f64,
+    pub peak_gib: f64,
     /// The components.
     #[serde(flatten)]
-    components: MemoryComponents,
+    pub components: MemoryComponents,
 }
 
 impl PredictionDocument {
-    pub(super) fn new(prediction: &Prediction) -> Self {
+    /// The prediction.
+    #[must_use]
+    pub fn new(prediction: &Prediction) -> Self {
         let stages = prediction.memory.stages.iter();
         Self {
             mfu: rounded(prediction.mfu.value()),
@@ -62,6 +64,26 @@ impl PredictionDocument {
             },
             time: TimeDocument::new(&prediction.time, seconds),
         }
+    }
+
+    /// Share of the step time that is waiting.
+    #[must_use]
+    pub fn bubble(&self) -> f64 {
+        self.time[TimeComponent::Bubble] / self.step_time_s
+    }
+}
+
+impl MemoryDocument {
+    /// Position of the stage with the highest peak, the first of equals.
+    #[must_use]
+    pub fn fullest(&self) -> usize {
+        let mut fullest = 0;
+        for (position, stage) in self.stages.iter().enumerate() {
+            if stage.peak_gib > self.stages[fullest].peak_gib {
+                fullest = position;
+            }
+        }
+        fullest
     }
 }
 

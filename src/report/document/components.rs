@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::ops::Index;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::Error as _;
+use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
@@ -17,17 +18,17 @@ macro_rules! amounts {
     ($doc:literal, $name:ident of $whole:ident: $component:ident by $amount:ident in $unit:literal) => {
         #[doc = $doc]
         #[derive(Debug, Clone, Copy, PartialEq)]
-        pub(super) struct $name([f64; $component::COUNT]);
+        pub struct $name([f64; $component::COUNT]);
 
         impl $name {
             /// The amounts of `whole` as numbers.
             #[must_use]
-            pub(super) fn new(whole: &$whole, number: impl Fn($amount) -> f64) -> Self {
+            pub fn new(whole: &$whole, number: impl Fn($amount) -> f64) -> Self {
                 Self(std::array::from_fn(|index| number(whole[$component::ALL[index]])))
             }
 
             /// Components and amounts in the order of printing.
-            pub(super) fn components(&self) -> impl Iterator<Item = ($component, f64)> + Clone + '_ {
+            pub fn components(&self) -> impl Iterator<Item = ($component, f64)> + Clone + '_ {
                 $component::ALL.iter().copied().zip(self.0)
             }
 
@@ -52,7 +53,7 @@ macro_rules! amounts {
 
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let amounts = BTreeMap::<String, f64>::deserialize(deserializer)?;
+                let amounts = deserializer.deserialize_map(EachOnce)?;
                 let mut read = Self([0.0; $component::COUNT]);
                 for (amount, &component) in read.0.iter_mut().zip($component::ALL) {
                     let key = Self::key(component);
@@ -86,6 +87,27 @@ macro_rules! amounts {
             }
         }
     };
+}
+
+/// Reads an object in which no key is twice.
+struct EachOnce;
+
+impl<'de> Visitor<'de> for EachOnce {
+    type Value = BTreeMap<String, f64>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object of numbers")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut amounts = BTreeMap::new();
+        while let Some((key, amount)) = map.next_entry::<String, f64>()? {
+            if amounts.insert(key.clone(), amount).is_some() {
+                return Err(A::Error::custom(format!("duplicate field `{key}`")));
+            }
+        }
+        Ok(amounts)
+    }
 }
 
 amounts!(

@@ -8,32 +8,34 @@ use crate::laboratory::backtest::findings::Finding;
 use crate::laboratory::backtest::{
     Errors, HeldOut, Picks, Reliability, ReliabilityBin, Scope, Scores, Transfer, Verdicts,
 };
-use crate::report::json::{rounded, schema_of, write};
+use crate::report::document::{Document, rounded};
 
-/// Name and version of the document.
-pub const BACKTEST: &str = "parlayout/backtest/v1";
-
-/// The answer as a document of the format [`BACKTEST`], on several lines.
+/// The answer as a document of the format `parlayout/backtest/v1`, on several lines.
 #[must_use]
 pub fn json(answer: &Answer) -> String {
-    write(&BacktestDocument {
-        schema: BACKTEST,
+    let document = BacktestDocument {
+        schema: BacktestDocument::FORMAT,
         reports: answer.reports.iter().map(ReportDocument::new).collect(),
         transfers: answer.transfers.as_ref().map(TransfersDocument::new),
-    })
+    };
+    document.json()
 }
 
-/// The JSON Schema of [`BACKTEST`], shipped as `docs/backtest.schema.json`.
+impl Document for BacktestDocument {
+    const FORMAT: &'static str = "parlayout/backtest/v1";
+}
+
+/// The JSON Schema of `parlayout/backtest/v1`, shipped as `docs/backtest.schema.json`.
 #[must_use]
 pub fn schema() -> String {
-    schema_of::<BacktestDocument>(BACKTEST)
+    BacktestDocument::schema()
 }
 
 /// Scores of predictions against measured runs.
 #[derive(Debug, Serialize, JsonSchema)]
 struct BacktestDocument {
     /// Name and version of this format.
-    #[schemars(extend("const" = BACKTEST))]
+    #[schemars(extend("const" = BacktestDocument::FORMAT))]
     schema: &'static str,
     /// One report for each kind of prediction.
     reports: Vec<ReportDocument>,

@@ -1,0 +1,112 @@
+//! What was to be planned, and how far to trust the answer.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::rounded;
+use crate::cluster::{Calibration, CalibrationKind};
+use crate::cost_model::discrepancy;
+use crate::cost_model::flops::FlopConvention;
+use crate::job::Job;
+use crate::layout::Layout;
+
+/// What was to be planned.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct JobDocument {
+    /// Name of the network.
+    pub model: String,
+    /// Parameters of the network, a tied embedding counted once.
+    pub parameters: u64,
+    /// Name of the cluster.
+    pub cluster: String,
+    /// Name of the GPU.
+    pub accelerator: String,
+    /// GPUs of the job.
+    pub gpus: u32,
+    /// GPUs per node.
+    pub gpus_per_node: u32,
+    /// The framework whose habits of memory and partition are assumed.
+    pub framework: String,
+    /// Tokens of one sequence.
+    pub sequence_length: u64,
+    /// Sequences of one optimizer step.
+    pub global_batch: u64,
+    /// Which arithmetic every `mfu` counts: `paper` is `6N + 12Lhs` per token, `2Vh` within `N`.
+    pub mfu_convention: FlopConvention,
+}
+
+/// How far to trust the prediction.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Trust {
+    /// `measured`: the cluster's speeds are fitted to runs on it. `data-sheet`: hardware from
+    /// data sheets, software efficiencies of a similar cluster.
+    pub calibration: CalibrationKind,
+    /// Typical relative error of a predicted step time (a share).
+    pub step_time_error: f64,
+    /// Source of the cluster's figures.
+    pub source: String,
+    /// How runs of similar layouts correct the step time; null where nothing was learned of them, or
+    /// there is no layout.
+    #[serde(default)]
+    pub learned: Option<LearnedDocument>,
+}
+
+/// What was learned of runs beyond the formulas (shares of the step time).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LearnedDocument {
+    /// By how much the step time is corrected.
+    pub correction: f64,
+    /// One standard deviation of that.
+    pub deviation: f64,
+    /// One standard deviation where no run is similar.
+    pub deviation_elsewhere: f64,
+}
+
+impl JobDocument {
+    /// The job.
+    #[must_use]
+    pub fn new(job: &Job) -> Self {
+        Self {
+            model: job.transformer.name.clone(),
+            parameters: job.transformer.parameters(),
+            cluster: job.cluster.name.clone(),
+            accelerator: job.cluster.accelerator.name.clone(),
+            gpus: job.cluster.gpus,
+            gpus_per_node: job.cluster.gpus_per_node,
+            framework: job.framework.name.clone(),
+            sequence_length: job.workload.sequence_length,
+            global_batch: job.workload.global_batch,
+            mfu_convention: job.workload.mfu_convention,
+        }
+    }
+}
+
+impl Trust {
+    /// Trust in any prediction of a cluster.
+    #[must_use]
+    pub fn new(calibration: &Calibration) -> Self {
+        Self {
+            calibration: calibration.kind,
+            step_time_error: rounded(calibration.time_error),
+            source: calibration.source.clone(),
+            learned: None,
+        }
+    }
+
+    /// Trust in the prediction of a layout.
+    #[must_use]
+    pub fn of_layout(job: &Job, layout: &Layout) -> Self {
+        let learned = job.cluster.discrepancy.as_ref().map(|learned| {
+            let at = discrepancy::features_of(job, layout);
+            LearnedDocument {
+                correction: rounded(learned.logarithm(&at).exp_m1()),
+                deviation: rounded(learned.standard_deviations(&[at])[0]),
+                deviation_elsewhere: rounded(learned.amplitude),
+            }
+        });
+        Self {
+            learned,
+            ..Self::new(&job.cluster.calibration)
+        }
+    }
+}

@@ -1,0 +1,549 @@
+//! The answer to an instance, for people: one screen at 80 columns.
+
+use tabled::builder::Builder;
+use tabled::settings::object::Columns;
+use tabled::settings::{Alignment, Span, Style as Borders};
+
+use super::document::{
+    InfeasibilityDocument, JobDocument, LayoutDocument, NearestDocument, NeighbourDocument,
+    PredictionDocument, ProofDocument, SolutionDocument, Status, Trust,
+};
+use super::layout_text::{candidate_line, checkpointing, difference, line, run_lengths};
+use super::number::{duration, gib, grouped, mfu, percent, points, risk};
+use super::style::{Meaning, Style, WIDTH, columns, printable, wrap, wrap_within};
+use super::table::{Table, render};
+use super::{Answer, components, counts, joined};
+use crate::cluster::CalibrationKind;
+use crate::layout::Layout;
+use crate::plan::{Extent, Violation};
+use crate::planner::layout_choice::NEGLIGIBLE_RISK;
+
+impl Answer for SolutionDocument {
+    /// Layout, memory, time, neighbours, proof and trust; or why there is no layout.
+    fn text(&self, style: &Style) -> String {
+        let mut blocks = counts::blocks(self, style);
+        match (self.choice(), &self.infeasibility) {
+            (Some((layout, prediction)), _) => {
+                blocks.extend(plan_blocks(self, layout, prediction, style));
+            }
+            (None, Some(infeasibility)) => {
+                blocks.extend(infeasible_blocks(self, infeasibility, style));
+            }
+            (None, None) => blocks.push(unknown_block(self, style)),
+        }
+        let mut notes = Vec::new();
+        notes.extend(self.prediction.as_ref().map(|it| safer_note(self, it)));
+        notes.push(proof_note(&self.proof));
+        if let Some(prediction) = &self.prediction {
+            notes.extend(trust_notes(&self.job, &self.trust, prediction));
+        }
+        let notes: Vec<String> = notes.iter().map(|note| wrap(note, 2)).collect();
+        blocks.push(notes.join("\n"));
+        blocks.extend(warnings(&self.warnings, style));
+        if self.layout.is_some() {
+            blocks.push(next_command(style, "export", " --to megatron-lm"));
+        }
+        joined(&blocks)
+    }
+}
+
+/// The network and the machine in one line.
+pub(super) fn job_line(job: &JobDocument) -> String {
+    format!(
+        "{} on {} x {} ({}), sequence {}, batch {}",
+        job.model,
+        grouped(u64::from(job.gpus)),
+        job.accelerator,
+        job.cluster,
+        grouped(job.sequence_length),
+        grouped(job.global_batch),
+    )
+}
+
+/// The layout as a table, with its layers and checkpointing by stage.
+pub(super) fn layout_table(document: &LayoutDocument, style: &Style) -> String {
+    let layout = document.layout();
+    let chosen = &document.combination;
+    let left = [
+        ("tensor parallel", chosen.tensor_parallel.to_string()),
+        ("pipeline parallel", chosen.pipeline_parallel.to_string()),
+        ("data parallel", chosen.data_parallel.to_string()),
+        ("context parallel", chosen.context_parallel.to_string()),
+        ("expert parallel", chosen.expert_parallel.to_string()),
+        ("virtual stages", chosen.virtual_stages.to_string()),
+    ];
+    let right = [
+        ("micro-batch", chosen.micro_batch.to_string()),
+        ("micro-batches", grouped(document.micro_batches)),
+        ("sharding", chosen.sharding.to_string()),
+        ("sequence parallel", chosen.sequence_parallel.to_string()),
+        ("attention kernel", chosen.attention_kernel.to_string()),
+        ("RMSNorm kernel", chosen.rmsnorm_kernel.to_string()),
+    ];
+    let wide = [
+        ("layers by stage", layers(&layout)),
+        ("checkpointing", checkpointing(&layout)),
+        ("schedule", chosen.schedule.to_string()),
+    ];
+    let mut table = Builder::default();
+    table.push_record(["layout", "", "", ""]);
+    for ((degree, value), (choice, chosen)) in left.into_iter().zip(right) {
+        table.push_record([degree, &value, choice, &chosen]);
+    }
+    let first_wide = table.count_records();
+    for (choice, chosen) in wide {
+        table.push_record([choice, &wrap_within(&chosen, 0, WIDTH - 22), "", ""]);
+    }
+    let mut table = table.build();
+    table.with(Borders::psql());
+    table.modify(Columns::one(1), Alignment::right());
+    for row in first_wide..table.count_rows() {
+        table.modify((row, 1), (Span::column(3), Alignment::left()));
+    }
+    headed(&render(table), style)
+}
+
+/// Layers of each stage, runs written once.
+pub(super) fn layers(layout: &Layout) -> String {
+    run_lengths(layout.stages.iter().map(|stage| stage.layers))
+}
+
+/// The table under its header in the colour of headings.
+fn headed(table: &str, style: &Style) -> String {
+    match table.split_once('\n') {
+        Some((header, rest)) => format!("{}\n{rest}", style.paint(Meaning::Heading, header)),
+        None => table.to_owned(),
+    }
+}
+
+/// What else is worth knowing at first sight.
+pub(super) fn facts(prediction: &PredictionDocument) -> String {
+    format!(
+        "{} tokens/s/GPU, {} bubble, {} risk of running out of memory",
+        grouped(prediction.tokens_per_s_per_gpu.round() as u64),
+        percent(prediction.bubble()),
+        risk(prediction.oom_probability),
+    )
+}
+
+/// What the reader should know, though it is not an error.
+pub(super) fn warnings(warnings: &[String], style: &Style) -> Option<String> {
+    let lines = warnings
+        .iter()
+        .map(|warning| style.wrapped(Meaning::Warning, &format!("warning: {warning}")));
+    let lines: Vec<String> = lines.collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
+}
+
+/// Broken rules, one a line.
+pub(super) fn broken_rules(violations: &[Violation]) -> Vec<String> {
+    let lines = violations
+        .iter()
+        .map(|Violation { rule, message }| wrap(&format!("- {rule}: {message}"), 2));
+    lines.collect()
+}
+
+/// Where the speeds come from, what range of MFU follows from their error, what was learned beyond
+/// the formulas, and which arithmetic the stated MFU counts.
+pub(super) fn trust_notes(
+    job: &JobDocument,
+    trust: &Trust,
+    prediction: &PredictionDocument,
+) -> Vec<String> {
+    let origin = match trust.calibration {
+        CalibrationKind::Measured => "calibrated cluster",
+        CalibrationKind::DataSheet => "cluster not calibrated",
+    };
+    let error = trust.step_time_error;
+    let low = prediction.mfu / (1.0 + error);
+    let high = prediction.mfu / (1.0 - error).max(0.5);
+    let mut notes = vec![format!(
+        "Trust: {origin} ({}); a predicted step time is typically off by {}: expect {} to {} MFU.",
+        trust.source,
+        percent(error),
+        mfu(low),
+        mfu(high),
+    )];
+    notes.extend(trust.learned.as_ref().map(|learned| {
+        format!(
+            "Runs of similar layouts correct the step time by {:+.1} %, give or take {:.1} % (one \
+             standard deviation; {:.1} % where no run is similar).",
+            learned.correction * 100.0,
+            learned.deviation * 100.0,
+            learned.deviation_elsewhere * 100.0,
+        )
+    }));
+    notes.push(format!(
+        "MFU counts {}, over the bf16 peak.",
+        job.mfu_convention.formula()
+    ));
+    notes
+}
+
+fn plan_blocks(
+    answer: &SolutionDocument,
+    layout: &LayoutDocument,
+    prediction: &PredictionDocument,
+    style: &Style,
+) -> Vec<String> {
+    let (meaning, status) = if answer.status == Status::Optimal {
+        (Meaning::Good, "optimal".to_owned())
+    } else {
+        let gap = percent(answer.proof.gap.unwrap_or(f64::INFINITY));
+        let status = format!("feasible (at most {gap} better is possible)");
+        (Meaning::Warning, status)
+    };
+    let status = format!(
+        "{}: {status}, {} MFU, {} a step",
+        answer.instance,
+        mfu(prediction.mfu),
+        duration(prediction.step_time_s)
+    );
+    let head = [
+        style.wrapped(meaning, &status),
+        style.wrapped(Meaning::Heading, &line(&layout.layout())),
+        wrap(&job_line(&answer.job), 2),
+        wrap(&facts(prediction), 2),
+    ];
+    let mut blocks = vec![
+        head.join("\n"),
+        layout_table(layout, style),
+        components::memory(&prediction.memory, style),
+        components::time(prediction, style),
+    ];
+    if !answer.alternatives.is_empty() {
+        blocks.push(alternatives(&answer.alternatives, &layout.layout(), style));
+    }
+    blocks
+}
+
+/// The next-best layouts: what differs, and by how much MFU, memory and risk change.
+fn alternatives(others: &[NeighbourDocument], choice: &Layout, style: &Style) -> String {
+    let mut table =
+        Table::new(["next best, where it differs", "MFU", "peak GiB", "OOM risk"]).right(1..);
+    for other in others {
+        let prediction = &other.evaluated.prediction;
+        let peak = gib(prediction.memory.peak_gib);
+        let risk = risk(prediction.oom_probability);
+        let points_of_risk = other.oom_probability_distance * 100.0;
+        table.push([
+            wrap_within(
+                &difference(choice, &other.evaluated.layout.layout()),
+                0,
+                WIDTH - 48,
+            ),
+            format!("{} ({})", mfu(prediction.mfu), points(other.mfu_distance)),
+            if other.peak_distance_gib.abs() < 0.05 {
+                peak
+            } else {
+                format!("{peak} ({:+.1})", other.peak_distance_gib)
+            },
+            if points_of_risk.abs() < 0.5 {
+                risk
+            } else {
+                format!("{risk} ({points_of_risk:+.0})")
+            },
+        ]);
+    }
+    table.text(style)
+}
+
+/// The next safer layout with its cost, or why there is none.
+fn safer_note(answer: &SolutionDocument, prediction: &PredictionDocument) -> String {
+    let choice = answer.layout.as_ref().map(LayoutDocument::layout);
+    let proof = &answer.proof;
+    let is_proven = proof.gap.is_some_and(|gap| gap <= 0.0) && proof.extent == Extent::Whole;
+    match answer.safer.as_ref().zip(choice) {
+        Some((safer, choice)) => format!(
+            "Safer: {}: risk {} instead of {}, MFU {} ({}).",
+            difference(&choice, &safer.evaluated.layout.layout()),
+            risk(safer.evaluated.prediction.oom_probability),
+            risk(prediction.oom_probability),
+            match points(safer.mfu_distance).as_str() {
+                "equal" => "as high".to_owned(),
+                points => format!("{points} points"),
+            },
+            mfu(safer.evaluated.prediction.mfu),
+        ),
+        None if prediction.oom_probability < NEGLIGIBLE_RISK => format!(
+            "Safer: not looked for below a risk of {}.",
+            risk(NEGLIGIBLE_RISK)
+        ),
+        // A search for one that the time limit stopped leaves none as well.
+        None if is_proven => "Safer: none, no layout has at most half the risk.".to_owned(),
+        None => "Safer: none with at most half the risk was found in the time.".to_owned(),
+    }
+}
+
+fn proof_note(proof: &ProofDocument) -> String {
+    let rules = proof.applied_before.len();
+    if proof.cells == 0 && proof.extent == Extent::Whole {
+        return format!("Proof: no combination keeps the {rules} rules on discrete choices.");
+    }
+    let bound = match (proof.bound_mfu, proof.gap) {
+        (Some(bound), Some(gap)) => format!(
+            "no layout exceeds {} MFU, gap {}; ",
+            mfu(bound),
+            percent(gap)
+        ),
+        _ => String::new(),
+    };
+    let cut = match proof.extent {
+        Extent::Whole => "",
+        Extent::Cut => "the time was over before all combinations were listed; ",
+    };
+    let before = match rules {
+        0 => String::new(),
+        _ => format!("; {rules} rules on discrete choices applied before that"),
+    };
+    format!(
+        "Proof: {bound}{cut}of {} combinations, {} break a rule, {} are excluded by a bound, {} \
+         are in the program {} ({}){before}.",
+        grouped(proof.cells),
+        grouped(proof.cells_infeasible),
+        grouped(proof.cells_pruned),
+        grouped(proof.cells_solved),
+        proof.formulation.as_str(),
+        proof.solver,
+    )
+}
+
+/// The rules that clash, the nearest layout and by how much it misses, and remedies.
+fn infeasible_blocks(
+    answer: &SolutionDocument,
+    infeasibility: &InfeasibilityDocument,
+    style: &Style,
+) -> Vec<String> {
+    let rules = &infeasibility.clashing_rules;
+    let nearest = infeasibility.nearest.as_ref();
+    let mut head = infeasible_head(&answer.instance, &answer.job, style);
+    if !rules.is_empty() {
+        head.push(wrap(&format!("Rules that clash: {}", rules.join(", ")), 2));
+    } else if nearest.is_none() {
+        head.push("Rules that clash: not found in time".to_owned());
+    }
+    let mut blocks = vec![head.join("\n")];
+    blocks.extend(nearest.map(nearest_lines));
+    let prediction = nearest.and_then(|nearest| nearest.prediction.as_ref());
+    blocks.extend(prediction.map(|it| components::memory(&it.memory, style)));
+    let remedies: Vec<&str> = rules.iter().filter_map(|rule| remedy(rule)).collect();
+    blocks.push(if remedies.is_empty() {
+        let command = next_command(style, "explain", "");
+        format!("What would repair it, with amounts:\n{command}")
+    } else {
+        format!("Try: {}.", remedies.join("; "))
+    });
+    blocks
+}
+
+/// That there is no layout, and of what.
+pub(super) fn infeasible_head(instance: &str, job: &JobDocument, style: &Style) -> Vec<String> {
+    let headline = format!("{instance}: infeasible: no layout satisfies every rule");
+    vec![
+        style.wrapped(Meaning::Bad, &headline),
+        wrap(&job_line(job), 2),
+    ]
+}
+
+/// What helps where a demand on time or utilisation is missed.
+fn remedy(demand: &str) -> Option<&'static str> {
+    match demand {
+        "deadline" => Some("a later deadline, or more GPUs"),
+        "at_least_mfu" => Some("a lower utilisation, or another number of GPUs"),
+        _ => None,
+    }
+}
+
+/// Most broken rules that are told of a layout.
+const MOST_VIOLATIONS: usize = 4;
+
+/// The nearest layout in one line, then what it breaks.
+pub(super) fn nearest_lines(nearest: &NearestDocument) -> String {
+    let layout = match &nearest.layout {
+        Some(layout) => line(&layout.layout()),
+        None => candidate_line(&nearest.candidate),
+    };
+    let mut lines = vec![wrap(&format!("Nearest layout: {layout}"), 2)];
+    lines.extend(
+        broken_rules(&nearest.violations)
+            .into_iter()
+            .take(MOST_VIOLATIONS),
+    );
+    let further = nearest.violations.len().saturating_sub(MOST_VIOLATIONS);
+    if further > 0 {
+        lines.push(format!("- and {further} more like these"));
+    }
+    lines.join("\n")
+}
+
+fn unknown_block(answer: &SolutionDocument, style: &Style) -> String {
+    let headline = format!(
+        "{}: unknown: the limit ended the search before any layout was found",
+        answer.instance
+    );
+    [
+        style.wrapped(Meaning::Warning, &headline),
+        wrap(&job_line(&answer.job), 2),
+        "Try: a longer `--time-limit`, or fewer values in `[search]`.".to_owned(),
+    ]
+    .join("\n")
+}
+
+/// The command that comes next, over several lines where one is too narrow; arguments that do not
+/// fit at all are named instead.
+fn next_command(style: &Style, name: &str, options: &str) -> String {
+    let short = format!("parlayout {name} FILE{options}");
+    if style.instance_arguments.chars().any(|c| printable(c) != c) {
+        return format!("Next: {}", style.paint(Meaning::Command, &short));
+    }
+    let whole = format!("parlayout {name} {}{options}", style.instance_arguments);
+    if columns(&whole) + columns("Next: ") <= WIDTH {
+        return format!("Next: {}", style.paint(Meaning::Command, &whole));
+    }
+    let mut lines: Vec<String> = Vec::new();
+    for (index, part) in whole.split(" --").enumerate() {
+        let part = if index == 0 {
+            part.to_owned()
+        } else {
+            format!("--{part}")
+        };
+        match lines.last_mut() {
+            Some(line) if columns(line) + columns(&part) + 3 <= WIDTH => {
+                line.push(' ');
+                line.push_str(&part);
+            }
+            Some(_) => lines.push(format!("  {part}")),
+            None => lines.push(part),
+        }
+    }
+    if lines.iter().any(|line| columns(line) + 2 > WIDTH) {
+        return format!("Next: {}", style.paint(Meaning::Command, &short));
+    }
+    format!(
+        "Next:\n{}",
+        style.paint(Meaning::Command, &lines.join(" \\\n"))
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::axis::FlaggedCombination;
+    use crate::instance::Instance;
+    use crate::layout::Checkpointing;
+    use crate::plan::{Infeasibility, Nearest, Outcome};
+    use crate::report::{Colour, fixture};
+
+    fn check(name: &str, instance: &Instance, outcome: &Outcome) {
+        let text = SolutionDocument::new(instance, outcome).text(&Style::default());
+        assert_narrow(&text);
+        assert!(!text.contains('\u{1b}'));
+        fixture::assert_snapshot(name, &text);
+    }
+
+    fn assert_narrow(text: &str) {
+        for line in text.lines() {
+            assert!(columns(line) <= WIDTH, "{} columns: {line}", columns(line));
+        }
+    }
+
+    fn infeasible() -> Outcome {
+        let nearest = Nearest {
+            candidate: FlaggedCombination {
+                combination: fixture::llama_13b_layout().combination,
+                checkpointing: Checkpointing::Full,
+            },
+            evaluated: Some(fixture::llama_13b_plan().choice),
+            violations: vec![Violation {
+                rule: "memory_capacity(0)".to_owned(),
+                message: "stage 0 needs 82.3 GiB of 79.2 GiB: 3.1 GiB too much".to_owned(),
+            }],
+        };
+        Outcome::Infeasible(Infeasibility {
+            clashing_rules: vec!["memory_capacity".to_owned(), "gpu_count".to_owned()],
+            nearest: Some(nearest),
+            proof: fixture::proof(0.0),
+        })
+    }
+
+    #[test]
+    fn an_optimal_plan_fits_a_screen() {
+        let plan = fixture::llama_13b_plan();
+        check(
+            "report_solution_13b",
+            &fixture::llama_13b(),
+            &Outcome::Optimal(plan),
+        );
+    }
+
+    #[test]
+    fn uneven_stages_and_an_open_gap_are_told() {
+        let mut instance = fixture::llama_405b();
+        instance.warnings = vec!["`rope_scaling` of the model is ignored: no effect".to_owned()];
+        let plan = fixture::llama_405b_plan();
+        check("report_solution_405b", &instance, &Outcome::Feasible(plan));
+    }
+
+    #[test]
+    fn an_infeasible_instance_says_what_misses() {
+        check("report_infeasible", &fixture::llama_13b(), &infeasible());
+    }
+
+    #[test]
+    fn an_unknown_outcome_says_what_to_try() {
+        let outcome = Outcome::Unknown(fixture::proof(0.8));
+        check("report_unknown", &fixture::llama_13b(), &outcome);
+    }
+
+    #[test]
+    fn long_names_stay_within_the_width() {
+        let mut instance = fixture::llama_405b();
+        instance.name = "x".repeat(300);
+        instance.job.transformer.name = "long name ".repeat(30);
+        instance.job.cluster.name = "ü".repeat(200);
+        instance.job.cluster.calibration.source = "y".repeat(200);
+        instance.warnings = vec!["z".repeat(200)];
+        let mut plan = fixture::llama_405b_plan();
+        plan.choice.layout.stages = (0..64)
+            .map(|layers| crate::layout::Stage {
+                layers,
+                recomputed: [layers, layers / 2, 0],
+            })
+            .collect();
+        plan.alternatives = vec![
+            fixture::llama_405b_plan().choice,
+            fixture::llama_13b_plan().choice,
+        ];
+        plan.choice.prediction.step_time = crate::quantity::Seconds::new(123_456.7);
+        let style = Style {
+            colour: Colour::Never,
+            instance_arguments: "w/".repeat(100),
+        };
+        assert_narrow(&SolutionDocument::new(&instance, &Outcome::Optimal(plan)).text(&style));
+        assert_narrow(&SolutionDocument::new(&instance, &infeasible()).text(&style));
+    }
+
+    #[test]
+    fn colour_changes_nothing_but_colour() {
+        let (instance, outcome) = (
+            fixture::llama_13b(),
+            Outcome::Optimal(fixture::llama_13b_plan()),
+        );
+        let answer = SolutionDocument::new(&instance, &outcome);
+        let plain = answer.text(&Style::default());
+        let style = Style {
+            colour: Colour::Always,
+            ..Style::default()
+        };
+        let coloured = answer.text(&style);
+        assert!(coloured.contains("\u{1b}[1;32m"));
+        let mut stripped = String::new();
+        let mut rest = coloured.as_str();
+        while let Some((before, after)) = rest.split_once('\u{1b}') {
+            stripped.push_str(before);
+            rest = after.split_once('m').map_or("", |(_, text)| text);
+        }
+        stripped.push_str(rest);
+        assert_eq!(stripped, plain);
+    }
+}
