@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 use super::rounded;
 use crate::cluster::{Calibration, CalibrationKind};
 use crate::cost_model::discrepancy;
-use crate::cost_model::flops::FlopConvention;
 use crate::job::Job;
 use crate::layout::Layout;
+use crate::workload::FlopConvention;
 
 /// What was to be planned.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
