@@ -112,9 +112,7 @@ quantity!(
 );
 quantity!(
     /// Model FLOP utilisation: the share (0 to 1) of the accelerators' peak that the model's
-    /// own arithmetic reaches. Comparable only under one [`FlopConvention`].
-    ///
-    /// [`FlopConvention`]: crate::workload::FlopConvention
+    /// own arithmetic reaches. Comparable only under one convention of what that arithmetic is.
     Mfu,
     "of the peak (a share)"
 );

@@ -158,11 +158,11 @@ choice!(
 /// Coordinates of a layout among others, as a [`Discrepancy`] sees them.
 pub const DIMENSIONS: usize = 11;
 
-/// Residuals of measured runs as a Gaussian process over layouts: see
-/// [`discrepancy`](crate::cost_model::discrepancy).
+/// Residuals of measured runs as a Gaussian process over layouts, of which the cost model has the
+/// formulas.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Discrepancy {
-    /// Where the runs lie, by [`features`](crate::cost_model::discrepancy::features).
+    /// Where the runs lie, by the cost model's features of a layout.
     pub points: Vec<[f64; DIMENSIONS]>,
     /// Weight of each run, `(K + noise^2 I)^-1 r`.
     pub weights: Vec<f64>,
