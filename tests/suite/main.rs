@@ -19,6 +19,7 @@ mod resolved;
 mod runs;
 mod schemas;
 mod staged;
+mod structure;
 mod support;
 mod verify;
 mod worked_rows;
