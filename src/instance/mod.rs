@@ -60,6 +60,15 @@ impl Instance {
             ..self.clone()
         }
     }
+
+    /// Reads an instance file.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read or breaks rules; all of them are reported.
+    pub fn read(path: &Path) -> Result<Self, InputError> {
+        read(path, &Overrides::none())
+    }
 }
 
 /// Reads an instance file, with values of the command line applied before it is checked.
