@@ -97,7 +97,11 @@ fn no_top_level_modules_import_each_other_in_a_circle() {
             format!("{name} -> {}", inside.join(", "))
         })
         .collect();
-    assert!(circle.is_empty(), "modules on circles:\n{}", circle.join("\n"));
+    assert!(
+        circle.is_empty(),
+        "modules on circles:\n{}",
+        circle.join("\n")
+    );
 }
 
 #[test]
