@@ -4,14 +4,15 @@ use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use formulations::solve;
-use formulations::staged::{bounds, cell_optimum, cell_optimum_within, near_even};
+use formulations::staged::{Group, bounds, near_even, optimum, optimum_within};
+use parlayout::axis::AxisSet;
 use parlayout::cost_model::{self, Costs};
 use parlayout::explain::explain;
 use parlayout::instance::{self, Flag, Instance, Overrides};
 use parlayout::layout::Layout;
 use parlayout::plan::Formulation;
 use parlayout::planner::cost_table::CostTable;
-use parlayout::planner::{self, PlanOptions, Pruning, staged, staged_cells};
+use parlayout::planner::{self, PlanOptions, Pruning, groups, staged};
 use parlayout::quantity::Bytes;
 use parlayout::space;
 use rayon::prelude::*;
@@ -74,35 +75,39 @@ fn evaluations(criterion: &mut Criterion) {
 
 fn bounding(criterion: &mut Criterion) {
     let instance = largest();
-    let table = CostTable::new(&instance);
+    let table = CostTable::new(&instance, Formulation::Staged);
     let layers = i64::from(instance.job.transformer.layers);
-    let cells: Vec<_> = staged_cells::choices(&table)
+    let groups: Vec<Group> = groups::choices(&table)
         .iter()
-        .map(|choice| staged_cells::relaxed(&table, choice).cell)
+        .map(|choice| groups::relaxed(&table, choice).group)
         .collect();
     let mut group = criterion.benchmark_group("bounds_of_the_largest_space");
     group.sample_size(10);
-    group.throughput(Throughput::Elements(cells.len() as u64));
+    group.throughput(Throughput::Elements(groups.len() as u64));
     group.bench_function("both_bounds_of_every_cell", |bencher| {
         let mut scratch = bounds::Scratch::default();
         bencher.iter(|| {
-            let bounds = cells.iter().map(|cell| {
-                let second = bounds::bottleneck_bound_with(cell, layers, &mut scratch);
-                bounds::balance_bound(cell, layers).max(second.unwrap_or(0))
+            let bounds = groups.iter().map(|group| {
+                let second = bounds::bottleneck_bound(group, layers, &mut scratch);
+                bounds::balance_bound(group, layers).max(second.unwrap_or(0))
             });
             bounds.max()
         });
     });
     group.bench_function("near_even_evaluation_of_every_cell", |bencher| {
         bencher.iter(|| {
-            cells
+            groups
                 .iter()
-                .filter_map(|cell| near_even(cell, layers))
+                .filter_map(|group| near_even(group, layers))
                 .min()
         });
     });
     group.bench_function("screen", |bencher| {
-        bencher.iter(|| staged::screen(&table, 4, Pruning::ByBounds).choices.len());
+        bencher.iter(|| {
+            staged::screen(&table, 4, AxisSet::EMPTY, Pruning::ByBounds)
+                .choices
+                .len()
+        });
     });
     group.finish();
 }
@@ -210,13 +215,15 @@ enum Incumbent {
 /// The least objective of all combinations.
 fn exhaustive_optimum(instance: &Instance, incumbent: Incumbent) -> i64 {
     let layers = i64::from(instance.job.transformer.layers);
-    let table = CostTable::new(instance);
-    let cells: Vec<_> = staged_cells::choices(&table)
+    let table = CostTable::new(instance, Formulation::Staged);
+    let groups: Vec<Group> = groups::choices(&table)
         .iter()
-        .flat_map(|choice| staged_cells::variants(&table, choice))
-        .map(|variant| variant.cell)
+        .flat_map(|choice| groups::variants(&table, choice))
+        .map(|variant| variant.group)
         .collect();
-    let bounds = cells.iter().map(|cell| bounds::balance_bound(cell, layers));
+    let bounds = groups
+        .iter()
+        .map(|group| bounds::balance_bound(group, layers));
     let mut order: Vec<(i64, usize)> = bounds.zip(0..).collect();
     order.sort_unstable();
     let mut best = i64::MAX;
@@ -225,8 +232,8 @@ fn exhaustive_optimum(instance: &Instance, incumbent: Incumbent) -> i64 {
             break;
         }
         let plan = match incumbent {
-            Incumbent::Ignored => cell_optimum(&cells[index], index, layers),
-            Incumbent::Used => cell_optimum_within(&cells[index], index, layers, best),
+            Incumbent::Ignored => optimum(&groups[index], index, &table.layers),
+            Incumbent::Used => optimum_within(&groups[index], index, &table.layers, best),
         };
         best = plan.map_or(best, |plan| best.min(plan.objective));
     }

@@ -95,6 +95,9 @@ pub struct Proof {
     pub bound_parts: i64,
     /// Relative distance between the plan and the bound; 0 when optimal.
     pub gap: f64,
+    /// Relative distance by which a layout that the program takes for no better may still be faster, since
+    /// it computes in whole quanta of time.
+    pub tolerance: f64,
     /// Combinations of the space.
     pub cells: u64,
     /// Combinations that break a rule.

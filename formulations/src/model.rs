@@ -8,11 +8,14 @@
 //! `minimise or maximise  sum_j c_j x_j + constant`, subject to `sum_j a_ij x_j (<=, =, >=) b_i`,
 //! `lower_j <= x_j <= upper_j`, and `x_j` integer where the column says so.
 
+mod expression;
 mod lp_text;
 mod mps_text;
 mod names;
 #[cfg(test)]
 mod tests;
+
+pub use expression::Expression;
 
 /// Whether the objective is to be made small or large.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -167,6 +170,23 @@ impl Model {
             sense,
             right,
         });
+    }
+
+    /// Adds the row `left  sense  right`.
+    pub fn row(
+        &mut self,
+        name: impl Into<String>,
+        left: impl Into<Expression>,
+        sense: Sense,
+        right: impl Into<Expression>,
+    ) {
+        let difference = left.into() - right.into();
+        self.add_row(name, difference.terms, sense, -difference.constant + 0.0);
+    }
+
+    /// Sets the objective.
+    pub fn objective_is(&mut self, name: impl Into<String>, objective: Expression) {
+        self.set_objective(name, objective.terms, objective.constant);
     }
 
     /// Sets the objective `sum terms + constant`. Terms of one column are summed, zeros dropped.

@@ -30,8 +30,7 @@ pub(crate) struct SolveArguments {
     /// Format of the answer.
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     format: Format,
-    /// Also write the program with named rows and columns, as CPLEX LP (.lp) or MPS (.mps):
-    /// `layout-choice`, whose rows are the rules, or with `--formulation staged` that one.
+    /// Also write the program that was solved, with named rows and columns, as CPLEX LP (.lp) or MPS (.mps).
     #[arg(long, value_name = "FILE")]
     write_model: Option<PathBuf>,
     /// Also say on standard error how long the search took and how much of that was the solver's.
@@ -144,12 +143,6 @@ fn answer(arguments: &SolveArguments, colour: Colour) -> Result<u8> {
     let options = options(arguments)?;
     if let Some(path) = &arguments.write_model {
         write_model(path, arguments, &instance)?;
-        if arguments.search.formulation.is_none() {
-            complain(&format!(
-                "note: `{}` holds the program layout-choice, whose rows are the rules; the answer is that of the program staged (`--formulation` names either for both)",
-                path.display()
-            ));
-        }
     }
     let style = style(colour, arguments.instance.typed());
     if let Some(goal) = arguments.goal.goal(&instance)? {
@@ -180,18 +173,12 @@ fn options(arguments: &SolveArguments) -> Result<PlanOptions> {
     Ok(options)
 }
 
-/// Writes the program of the formulation that was named, or `layout choice`, which shows every rule
-/// as a row.
+/// Writes the program whose solution is the answer.
 fn write_model(path: &Path, arguments: &SolveArguments, instance: &Instance) -> Result<()> {
     let options = arguments.search.options();
-    let staged = matches!(
-        arguments.search.formulation,
-        Some(FormulationChoice::Staged)
-    );
-    let (model, scope) = if staged {
-        planner::staged::written_program(instance, &options)?
-    } else {
-        planner::layout_choice::written_program(instance, &options)
+    let (model, scope) = planner::staged::written_program(instance, &options)?;
+    let Some(model) = model else {
+        bail!("the time limit came before any program was built");
     };
     let title = format!("{}: {scope}", instance.name.replace(['\n', '\r'], " "));
     let extension = path

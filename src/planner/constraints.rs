@@ -1,21 +1,15 @@
 //! Rows of the user's own in the programs.
 //!
 //! A row over discrete choices alone is a rule that a combination breaks or keeps, whatever its
-//! layers. A row over layers or checkpointed layers goes into the program `staged` as a side row; in
-//! `layout choice`, where the framework's cut gives every combination its layers, each row has one
-//! coefficient a combination.
+//! layers. A row over layers or checkpointed layers goes into the program as a side row.
 
-use formulations::layout_choice::{LeftSide, Rule as Row};
 use formulations::model::Sense;
-use formulations::staged::{Scope, SideRow, StageIndex, StageTerm};
+use formulations::staged::{SideRow, StageIndex, StageTerm};
 
-use crate::axis::FlaggedCombination;
 use crate::constraint::{Comparison, Constraint, Decision};
 use crate::instance::Instance;
 use crate::layout::{Combination, Layout};
 use crate::rules::Rule;
-
-use crate::space;
 
 /// Whether a layout keeps every row.
 #[must_use]
@@ -102,26 +96,6 @@ const fn sense(comparison: Comparison) -> Sense {
     }
 }
 
-/// The rows of the program `layout choice` over these combinations.
-pub(super) fn choice_rows(instance: &Instance, chosen: &[FlaggedCombination]) -> Vec<Row> {
-    let batch = instance.job.workload.global_batch;
-    let left = |row: &Constraint, candidate: &FlaggedCombination| {
-        let layout = space::layout(instance, candidate);
-        layout.map_or_else(
-            || cell_part(row, &candidate.combination, batch),
-            |layout| row.left(&layout, batch),
-        )
-    };
-    let rows = instance.space.constraints.iter().enumerate();
-    let rows = rows.map(|(part, row)| Row {
-        name: Rule::Constraint.part_name(instance, part),
-        left: LeftSide::OverItems(chosen.iter().map(|item| left(row, item)).collect()),
-        sense: sense(row.comparison),
-        right: row.right,
-    });
-    rows.collect()
-}
-
 /// The rows over layers of the program `staged`, whose cells stand for these combinations.
 pub(super) fn side_rows(instance: &Instance, cells: &[Combination]) -> Vec<SideRow> {
     let batch = instance.job.workload.global_batch;
@@ -145,8 +119,7 @@ pub(super) fn side_rows(instance: &Instance, cells: &[Combination]) -> Vec<SideR
         }
         SideRow {
             name: Rule::Constraint.part_name(instance, part),
-            scope: Scope::Every,
-            cells: cells
+            groups: cells
                 .iter()
                 .map(|cell| cell_part(row, cell, batch))
                 .collect(),

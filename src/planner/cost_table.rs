@@ -3,11 +3,13 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
+use formulations::staged::Layers;
+
 use crate::axis::FlaggedCombination;
 use crate::cost_model::Costs;
 use crate::instance::Instance;
-use crate::layout::{Combination, Layout};
-use crate::plan::Extent;
+use crate::layout::Combination;
+use crate::plan::{Extent, Formulation};
 use crate::quantity::Seconds;
 use crate::rules::{Rule, RuleSet};
 use crate::space::{self, Listing};
@@ -23,19 +25,6 @@ pub struct Entry {
     pub broken: RuleSet,
     /// Position of its cell's coefficients, where it breaks none.
     pub cell: Option<usize>,
-    /// Proven: no layout of the combination takes fewer units of time.
-    pub bound: i64,
-}
-
-/// Exact cost of the framework's own cut under one checkpointing flag.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ExactCost {
-    /// Step time in units of the objective.
-    pub units: i64,
-    /// Utilisation in parts per billion.
-    pub profit: i64,
-    /// Peak memory of each stage in KiB.
-    pub memory: Vec<i64>,
 }
 
 /// Costs of a whole space, in whole numbers.
@@ -43,6 +32,10 @@ pub struct ExactCost {
 pub struct CostTable<'a> {
     /// The instance.
     pub instance: &'a Instance,
+    /// Which program the costs are for: `layout choice` restricts stages and checkpointing.
+    pub formulation: Formulation,
+    /// The layers of the network.
+    pub layers: Layers,
     /// Unit of time.
     pub quantum: Quantum,
     /// Memory of a stage that the accepted risk allows, in KiB.
@@ -65,13 +58,17 @@ impl<'a> CostTable<'a> {
     /// Lists the space and quantises its costs; combinations that break a rule on discrete
     /// choices have none.
     #[must_use]
-    pub fn new(instance: &'a Instance) -> Self {
-        Self::within(instance, None)
+    pub fn new(instance: &'a Instance, formulation: Formulation) -> Self {
+        Self::within(instance, formulation, None)
     }
 
     /// The same, listing no further than a share of `time_limit` allows.
     #[must_use]
-    pub fn within(instance: &'a Instance, time_limit: Option<Duration>) -> Self {
+    pub fn within(
+        instance: &'a Instance,
+        formulation: Formulation,
+        time_limit: Option<Duration>,
+    ) -> Self {
         let deadline = time_limit.and_then(|limit| Instant::now().checked_add(limit / LISTING));
         Self::of(instance, space::list_until(instance, deadline), quantum)
     }
@@ -91,14 +88,13 @@ impl<'a> CostTable<'a> {
                 costs.len() - 1
             })
         };
-        let mut entries: Vec<Entry> = listed
+        let entries: Vec<Entry> = listed
             .combinations
             .iter()
             .map(|&(candidate, broken)| Entry {
                 candidate,
                 broken,
                 cell: broken.is_empty().then(|| cell_of(&candidate)),
-                bound: i64::MAX,
             })
             .collect();
         let layers = instance.job.transformer.layers;
@@ -109,13 +105,10 @@ impl<'a> CostTable<'a> {
             .map(|cell| CellUnits::sharing(cell, quantum, &mut lists))
             .collect();
         drop(costs);
-        for entry in &mut entries {
-            if let Some(cell) = entry.cell {
-                entry.bound = balanced_bound(&cells[cell], &entry.candidate, i64::from(layers));
-            }
-        }
         Self {
             instance,
+            formulation,
+            layers: Layers::alike(i64::from(layers)),
             quantum,
             capacity: quantise::capacity(instance),
             cells,
@@ -134,6 +127,8 @@ impl<'a> CostTable<'a> {
     pub fn at_risk_of(self, instance: &Instance) -> CostTable<'_> {
         CostTable {
             instance,
+            formulation: self.formulation,
+            layers: self.layers,
             capacity: quantise::capacity(instance),
             quantum: self.quantum,
             cells: self.cells,
@@ -141,29 +136,6 @@ impl<'a> CostTable<'a> {
             applied_before: self.applied_before,
             extent: self.extent,
         }
-    }
-
-    /// The layout and exact cost of an entry; `None` if it breaks a rule on discrete choices.
-    #[must_use]
-    pub fn exact(&self, entry: &Entry) -> Option<(Layout, ExactCost)> {
-        let units = &self.cells[entry.cell?];
-        let layout = space::layout(self.instance, &entry.candidate)?;
-        let time = units.step_time(&layout.stages);
-        let memory = layout.stages.iter().enumerate();
-        let cost = ExactCost {
-            units: time,
-            profit: self.quantum.parts_per_billion(&self.instance.job, time),
-            memory: memory
-                .map(|(index, stage)| units.stage_memory(index, stage))
-                .collect(),
-        };
-        Some((layout, cost))
-    }
-
-    /// Whether every stage stays within `capacity`.
-    #[must_use]
-    pub fn fits(cost: &ExactCost, capacity: i64) -> bool {
-        cost.memory.iter().all(|&peak| peak <= capacity)
     }
 }
 
@@ -202,22 +174,4 @@ fn ideal_step_time(costs: &Costs, layers: u32) -> Seconds {
     costs.layer().time.total()
         * (costs.micro_batches as f64 * f64::from(layers)
             / f64::from(costs.combination.pipeline_parallel))
-}
-
-/// A lower bound on the step time: the slowest stage takes at least the mean of all stages, the
-/// largest holds at least the mean share.
-fn balanced_bound(units: &CellUnits, candidate: &FlaggedCombination, layers: i64) -> i64 {
-    let recompute = candidate
-        .checkpointing
-        .recompute()
-        .map_or(0, |mode| units.recompute_time[mode as usize]);
-    let stages = units.stages.len() as i64;
-    let extra: i64 = units.stages.iter().map(|stage| stage.extra_time).sum();
-    let sum = layers * (units.layer_time + recompute) + extra;
-    let least_delta: i64 = units.stages.iter().map(|stage| stage.extra_delta).sum();
-    let share = |total: i64| (total + stages - 1) / stages;
-    units.max_weight * share(sum)
-        + units.sum_weight * sum
-        + units.delta_weight * share(layers * units.layer_delta + least_delta)
-        + units.constant
 }

@@ -1,22 +1,18 @@
 //! The only module that sees both sides: costs go into a program, its answer becomes a plan.
 
-pub mod best_first;
 pub(crate) mod classes;
 pub mod constraints;
 pub mod cost_table;
 mod deadline;
-pub mod encode;
 pub mod given_layouts;
+pub mod groups;
 pub mod infeasibility;
-pub mod layout_choice;
 pub mod objective;
 pub mod quantise;
 pub mod staged;
-pub mod staged_cells;
 
 use std::time::Duration;
 
-use formulations::layout_choice::LayoutChoiceError;
 use formulations::staged::StagedError;
 
 pub use deadline::Deadline;
@@ -27,6 +23,12 @@ use crate::instance::Instance;
 use crate::layout::Layout;
 use crate::plan::{Evaluated, Formulation, Outcome};
 use crate::rules;
+
+/// Solver in proofs.
+const SOLVER: &str = "HiGHS";
+
+/// Risk of running out of memory below which no safer layout is looked for.
+pub const NEGLIGIBLE_RISK: f64 = 5e-3;
 
 /// How to search.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -69,10 +71,7 @@ pub enum Pruning {
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
     /// The solver failed.
-    #[error("the program `layout choice` gave no answer")]
-    LayoutChoice(#[from] LayoutChoiceError),
-    /// The solver failed.
-    #[error("the program `staged` gave no answer")]
+    #[error("the program gave no answer")]
     Staged(#[from] StagedError),
     /// A limit ended a search whose answer needs all of it, such as that for reasons.
     #[error("the time limit ended the search")]
@@ -91,10 +90,7 @@ pub enum PlanError {
 ///
 /// When the solver fails, or its answer fails the verification.
 pub fn plan(instance: &Instance, options: &PlanOptions) -> Result<Outcome, PlanError> {
-    match options.formulation {
-        Formulation::LayoutChoice => layout_choice::plan(instance, options),
-        Formulation::Staged => staged::plan(instance, options),
-    }
+    staged::plan(instance, options)
 }
 
 /// The best layout of an instance, without neighbours, a safer layout or reasons: what answers that
@@ -154,19 +150,7 @@ impl Best {
 ///
 /// When the solver fails, or its answer fails the verification.
 pub fn best(instance: &Instance, options: &PlanOptions) -> Result<Best, PlanError> {
-    if options.formulation == Formulation::Staged {
-        return staged::best(instance, options);
-    }
-    let options = PlanOptions {
-        alternatives: 0,
-        ..*options
-    };
-    Ok(match layout_choice::plan(instance, &options)? {
-        Outcome::Optimal(plan) => Best::Optimal(plan.choice),
-        Outcome::Feasible(plan) => Best::Feasible(plan.choice),
-        Outcome::Infeasible(_) => Best::Infeasible,
-        Outcome::Unknown(_) => Best::Unknown,
-    })
+    staged::best(instance, options)
 }
 
 /// The layout with its prediction.

@@ -1,11 +1,13 @@
 //! Costs as whole numbers: what the programs, their oracles and the checker compute with.
 //!
-//! Durations are whole multiples of a quantum of at most 3e-4 of a layer's time, memory whole KiB
+//! Durations are whole multiples of a quantum of at most 3e-6 of a layer's time, memory whole KiB
 //! rounded up (capacities down), so that what fits in integers fits in truth. Each
 //! coefficient is rounded once; everything after is exact integer arithmetic.
 
 use std::collections::HashMap;
 use std::sync::Arc;
+
+use formulations::staged::Units;
 
 use crate::cost_model::pipeline::{FILL_STEPS, chunks_in_flight};
 use crate::cost_model::{Costs, flops, memory};
@@ -34,13 +36,13 @@ const KIB: f64 = 1024.0;
 
 impl Quantum {
     /// The unit for a space whose best layouts take about `step_time` and give each layer
-    /// `layer_time` in a pass of one chunk: the power of ten below 3e-4 of the latter, so that
-    /// rounding a layer errs by less than 1.5e-4; but no less than 2e-11 of a step, so that
+    /// `layer_time` in a pass of one chunk: the power of ten below 3e-6 of the latter, so that
+    /// rounding a layer errs by less than 1.5e-6; but no less than 2e-11 of a step, so that
     /// objectives stay below 2^48.
     #[must_use]
     pub fn for_times(step_time: Seconds, layer_time: Seconds) -> Self {
         let finest = step_time * 1e-12 * STEPS as f64;
-        let wanted = (layer_time * 3e-4).max(finest);
+        let wanted = (layer_time * 3e-6).max(finest);
         let exponent = wanted.value().log10().floor();
         Self {
             stage: Seconds::new(10_f64.powi(exponent as i32)),
@@ -58,10 +60,27 @@ impl Quantum {
         self.stage * (units as f64 / STEPS as f64)
     }
 
+    /// A step time in units of the objective.
+    #[must_use]
+    pub fn units(self, step_time: Seconds) -> f64 {
+        step_time / self.stage * STEPS as f64
+    }
+
+    /// What the solver sees: times and the objective in milliseconds, memory in MiB.
+    #[must_use]
+    pub fn solver_units(self) -> Units {
+        let milliseconds = self.stage.value() * 1e3;
+        Units {
+            time: milliseconds,
+            memory: 1.0 / 1024.0,
+            objective: milliseconds / STEPS as f64,
+        }
+    }
+
     /// The most units of the objective that take no longer than `step_time`.
     #[must_use]
     pub fn units_within(self, step_time: Seconds) -> i64 {
-        (step_time / self.stage * STEPS as f64).floor() as i64
+        self.units(step_time).floor() as i64
     }
 
     /// Utilisation in parts per billion of a step of `units`.
@@ -241,6 +260,21 @@ impl CellUnits {
             + self.sum_weight * sum
             + self.delta_weight * largest
             + self.constant
+    }
+
+    /// No layout of these choices with a step of up to `limit` units is further than this from the step
+    /// time of the cost model: what rounding may add to or take from it.
+    #[must_use]
+    pub fn rounding(&self, limit: i64, layers: i64) -> i64 {
+        // Half a unit for a layer, and up to one for recomputing it.
+        const LAYER: f64 = 1.5;
+        let (slowest, total) = (self.max_weight as f64, self.sum_weight as f64);
+        let own = limit as f64 / (slowest * self.layer_time as f64).max(1.0) + 1.0;
+        let own = own.min(layers as f64);
+        let time = slowest * (own * LAYER + 0.5)
+            + total * (layers as f64 * LAYER + 0.5 * self.stages.len() as f64);
+        let delta = self.delta_weight as f64 * 0.5 * (own + 1.0);
+        (time + delta + STEPS as f64).ceil() as i64
     }
 
     /// Peak memory of one stage in KiB.

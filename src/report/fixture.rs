@@ -166,6 +166,7 @@ pub(crate) fn llama_405b_plan() -> Plan {
         safer: None,
         proof: Proof {
             gap: 0.0123,
+            tolerance: 2e-6,
             ..proof(0.415)
         },
     }
@@ -177,6 +178,7 @@ pub(crate) fn proof(bound: f64) -> Proof {
         bound_mfu: Mfu::new(bound),
         bound_parts: 0,
         gap: 0.0,
+        tolerance: 0.0,
         cells: 1280,
         cells_infeasible: 610,
         cells_pruned: 668,

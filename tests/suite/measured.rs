@@ -60,8 +60,7 @@ fn the_program_picks_what_sorting_picks() {
         }
         for risk in [0.5, 0.05] {
             let layouts: Vec<GivenLayout> = tried.iter().map(|case| given(case)).collect();
-            let program = given_layouts::data(&layouts, risk);
-            let chosen = given_layouts::best(program, 3).expect("HiGHS answers");
+            let chosen = given_layouts::best(&layouts, risk, 3);
             let expected = sorted(&tried, risk);
             assert_eq!(chosen.len(), expected.len(), "{name} at {risk}");
             for (&index, fastest) in chosen.iter().zip(&expected) {

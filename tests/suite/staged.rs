@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use formulations::staged::{Data, cell_optimum};
+use formulations::staged::optimum;
 use parlayout::framework::{CheckpointRule, Partition};
 use parlayout::instance::{self, Flag, Instance, Overrides};
 use parlayout::plan::{Extent, Formulation, Outcome};
 use parlayout::planner::cost_table::CostTable;
-use parlayout::planner::{self, PlanOptions, staged_cells};
+use parlayout::planner::{self, PlanOptions, groups};
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use rayon::prelude::*;
@@ -49,19 +49,13 @@ fn proven(instance: &Instance, formulation: Formulation) -> Option<i64> {
 
 /// The best objective over every way to use every choice, each by its own dynamic program.
 fn oracle(instance: &Instance) -> Option<i64> {
-    let table = CostTable::new(instance);
-    let choices = staged_cells::choices(&table);
+    let table = CostTable::new(instance, Formulation::Staged);
+    let choices = groups::choices(&table);
     let variants = choices
         .iter()
-        .flat_map(|choice| staged_cells::variants(&table, choice));
-    let data = Data {
-        layers: i64::from(instance.job.transformer.layers),
-        cells: variants.map(|variant| variant.cell).collect(),
-        side_rows: Vec::new(),
-    };
-    let optima = data.cells.iter().enumerate();
-    let best = optima
-        .filter_map(|(index, cell)| cell_optimum(cell, index, data.layers))
+        .flat_map(|choice| groups::variants(&table, choice));
+    let best = variants
+        .filter_map(|variant| optimum(&variant.group, 0, &table.layers))
         .min_by_key(|plan| plan.objective)?;
     Some(
         table

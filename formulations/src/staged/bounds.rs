@@ -1,6 +1,6 @@
-//! Bounds of a cell that need no program: what lies above the best known plan is pruned.
+//! Bounds of a group that need no program: what lies above the best known plan is pruned.
 //!
-//! Three lower bounds of growing cost, for a cell with `S` stages and `E = sum_s e_s`:
+//! Three lower bounds of growing cost, for a group with `S` stages and `E = sum_s e_s`:
 //! 1. [`balance_bound`]: no stage layout can beat the perfect balance,
 //!    `tau >= max(ceil((L t + E) / S), ceil(L / S) t + min_s e_s, max_s e_s + lower_s t)` and
 //!    `delta >= max(ceil((L d + sum_s dx_s) / S), ceil(L / S) d + min_s dx_s, max_s dx_s + lower_s d)`.
@@ -11,14 +11,14 @@
 //!
 //! Each gives `a tau + b (L t + E + extra) + w delta + constant`.
 
-use super::data::{Cell, Partition, RecomputeRule};
+use super::data::{Group, Layers, Partition, RecomputeRule, alike};
 use super::equal_middle::{equal_middle, middles};
 use super::extra::least_total_extra;
-use super::plan::stage_time;
+use super::plan::{stage_time, value};
 use super::recompute::quick_recompute;
 use super::relaxation::Relaxation;
 
-/// Buffers that are kept between cells.
+/// Buffers that are kept between groups.
 #[derive(Debug, Default)]
 pub struct Scratch {
     /// Most layers of each stage.
@@ -43,12 +43,12 @@ pub(super) struct Floors {
 }
 
 impl Floors {
-    pub(super) fn objective(&self, cell: &Cell, extra: i64) -> i64 {
-        let weights = &cell.weights;
+    pub(super) fn objective(&self, group: &Group, extra: i64) -> i64 {
+        let weights = &group.weights;
         weights.slowest * self.slowest
             + weights.total * (self.total + extra)
             + weights.delta * self.delta
-            + cell.constant
+            + group.constant
     }
 }
 
@@ -57,17 +57,17 @@ pub(super) fn ceil_div(numerator: i64, denominator: i64) -> i64 {
 }
 
 /// The floors of perfect balance.
-pub(super) fn balance(cell: &Cell, layers: i64) -> Floors {
-    let stages = cell.stages.len() as i64;
-    let recomputed = match cell.recompute {
-        RecomputeRule::AllLayers { mode } => cell.modes[mode].extra_time,
+pub(super) fn balance(group: &Group, layers: i64) -> Floors {
+    let stages = group.stages.len() as i64;
+    let recomputed = match group.recompute {
+        RecomputeRule::AllLayers { mode } => group.modes[mode].extra_time,
         _ => 0,
     };
-    let (time, delta) = (cell.layer.time + recomputed, cell.layer.delta);
+    let (time, delta) = (group.layer().time + recomputed, group.layer().delta);
     let (mut total, mut total_delta) = (0, 0);
     let (mut least, mut least_delta) = (i64::MAX, i64::MAX);
     let (mut most, mut most_delta) = (i64::MIN, i64::MIN);
-    for stage in &cell.stages {
+    for stage in &group.stages {
         total += stage.extra_time;
         total_delta += stage.extra_delta;
         least = least.min(stage.extra_time);
@@ -90,29 +90,29 @@ pub(super) fn balance(cell: &Cell, layers: i64) -> Floors {
 
 /// The first lower bound: perfect balance, no recomputation but what is prescribed for every layer.
 #[must_use]
-pub fn balance_bound(cell: &Cell, layers: i64) -> i64 {
-    balance(cell, layers).objective(cell, 0)
+pub fn balance_bound(group: &Group, layers: i64) -> i64 {
+    balance(group, layers).objective(group, 0)
 }
 
 /// Whether any distribution of the layers fits, without a division in the common case.
-pub(super) fn fits(cell: &Cell, layers: i64, scratch: &mut Scratch) -> bool {
-    let stages = cell.stages.len() as i64;
+pub(super) fn fits(group: &Group, layers: i64, scratch: &mut Scratch) -> bool {
+    let stages = group.stages.len() as i64;
     let (down, up) = (layers / stages, ceil_div(layers, stages));
-    if cell.partition == Partition::Free && even_fits(cell, down, up) {
+    if group.partition == Partition::Free && even_fits(group, down, up) {
         return true;
     }
-    let relaxation = Relaxation::new(cell);
+    let relaxation = Relaxation::new(group);
     if relaxation.lacks_memory(layers) {
         return false;
     }
     find_upper(&relaxation, layers, scratch);
-    admits(cell, layers, &scratch.upper)
+    admits(group, layers, &scratch.upper)
 }
 
 /// Whether some distribution keeps between the fewest layers of the stages and these.
-fn admits(cell: &Cell, layers: i64, upper: &[i64]) -> bool {
+fn admits(group: &Group, layers: i64, upper: &[i64]) -> bool {
     let (mut least, mut most) = (0, 0);
-    for (stage, &upper) in cell.stages.iter().zip(upper) {
+    for (stage, &upper) in group.stages.iter().zip(upper) {
         if stage.lower_layers > upper {
             return false;
         }
@@ -120,18 +120,18 @@ fn admits(cell: &Cell, layers: i64, upper: &[i64]) -> bool {
         most += upper;
     }
     (least..=most).contains(&layers)
-        && (cell.partition == Partition::Free || middles(cell, layers, upper).is_some())
+        && (group.partition == Partition::Free || middles(group, layers, upper).is_some())
 }
 
-fn even_fits(cell: &Cell, down: i64, up: i64) -> bool {
-    let layer = &cell.layer;
-    let most_modes: &[_] = match cell.recompute {
-        RecomputeRule::Free => &cell.modes,
+fn even_fits(group: &Group, down: i64, up: i64) -> bool {
+    let layer = group.layer();
+    let most_modes: &[_] = match group.recompute {
+        RecomputeRule::Free => &group.modes,
         RecomputeRule::None => &[],
         _ => return false,
     };
-    cell.stages.iter().all(|stage| {
-        let room = cell.capacity - stage.fixed_memory;
+    group.stages.iter().all(|stage| {
+        let room = group.capacity - stage.fixed_memory;
         let kept = up * (layer.memory + stage.in_flight * layer.activation);
         let fits = |mode: &super::RecomputeMode| {
             up * (layer.memory + stage.in_flight * mode.activation) + mode.workspace <= room
@@ -144,7 +144,7 @@ fn even_fits(cell: &Cell, down: i64, up: i64) -> bool {
 
 /// Most layers of each stage, by memory and by its own limit.
 pub(super) fn find_upper(relaxation: &Relaxation<'_>, layers: i64, scratch: &mut Scratch) {
-    let stages = relaxation.cell.stages.iter();
+    let stages = relaxation.group.stages.iter();
     let most = stages.map(|stage| relaxation.most_layers(stage).min(layers));
     scratch.upper.clear();
     scratch.upper.extend(most);
@@ -153,53 +153,42 @@ pub(super) fn find_upper(relaxation: &Relaxation<'_>, layers: i64, scratch: &mut
 /// Objective of the near-even split: every stage the same number of layers, what remains to the
 /// stages after the first, one each. `None` if it does not fit.
 #[must_use]
-pub fn near_even(cell: &Cell, layers: i64) -> Option<i64> {
-    let stages = cell.stages.len() as i64;
+pub fn near_even(group: &Group, layers: i64) -> Option<i64> {
+    let stages = group.stages.len() as i64;
     let (even, rest) = (layers / stages, layers % stages);
     let (mut slowest, mut total, mut delta) = (i64::MIN, 0, i64::MIN);
-    for (index, stage) in cell.stages.iter().enumerate() {
+    for (index, stage) in group.stages.iter().enumerate() {
         let own = even + i64::from((1..=rest).contains(&(index as i64)));
         if own < stage.lower_layers || own > stage.upper_layers {
             return None;
         }
-        let extra = quick_recompute(cell, stage, own)?.extra_time;
-        let time = stage_time(cell, index, own, extra);
+        let extra = quick_recompute(group, stage, &alike(own))?.extra_time;
+        let time = stage_time(group, index, &alike(own), extra);
         slowest = slowest.max(time);
         total += time;
-        delta = delta.max(own * cell.layer.delta + stage.extra_delta);
+        delta = delta.max(own * group.layer().delta + stage.extra_delta);
     }
-    let weights = &cell.weights;
-    Some(weights.slowest * slowest + weights.total * total + weights.delta * delta + cell.constant)
-}
-
-/// The second lower bound, and in `scratch.layers` a distribution that may attain it. The cell must
-/// fit.
-#[must_use]
-pub(super) fn bottleneck(cell: &Cell, layers: i64, scratch: &mut Scratch) -> Floors {
-    let relaxation = Relaxation::new(cell);
-    find_upper(&relaxation, layers, scratch);
-    let floors = bottleneck_within(&relaxation, layers, scratch);
-    take_back(cell, layers, scratch);
-    floors
+    let weights = &group.weights;
+    Some(weights.slowest * slowest + weights.total * total + weights.delta * delta + group.constant)
 }
 
 /// The second lower bound, given the most layers of each stage; what `scratch.layers` holds is at least
 /// all layers.
 fn bottleneck_within(relaxation: &Relaxation<'_>, layers: i64, scratch: &mut Scratch) -> Floors {
-    let cell = relaxation.cell;
-    let mut floors = balance(cell, layers);
-    if let RecomputeRule::AllLayers { mode } = cell.recompute {
+    let group = relaxation.group;
+    let mut floors = balance(group, layers);
+    if let RecomputeRule::AllLayers { mode } = group.recompute {
         // From here on the extra time is counted apart.
-        floors.total -= layers * cell.modes[mode].extra_time;
+        floors.total -= layers * group.modes[mode].extra_time;
     }
     floors.extra = least_total_extra(relaxation, layers, scratch);
-    floors.slowest = match cell.partition {
-        Partition::EqualMiddle if cell.stages.len() > 2 => {
+    floors.slowest = match group.partition {
+        Partition::EqualMiddle if group.stages.len() > 2 => {
             equal_middle(relaxation, layers, scratch)
         }
         _ => {
             // The slowest stage takes no less than the mean, recomputation included.
-            let stages = cell.stages.len() as i64;
+            let stages = group.stages.len() as i64;
             let mean = ceil_div(floors.total + floors.extra, stages);
             fill(relaxation, layers, floors.slowest.max(mean), scratch)
         }
@@ -210,7 +199,7 @@ fn bottleneck_within(relaxation: &Relaxation<'_>, layers: i64, scratch: &mut Scr
 /// Gives every stage what it can do within `floor`, then each layer left to the stage that is least
 /// slow with it. Returns the time of the slowest stage; the stages may have more than all layers.
 fn fill(relaxation: &Relaxation<'_>, layers: i64, floor: i64, scratch: &mut Scratch) -> i64 {
-    let stages = &relaxation.cell.stages;
+    let stages = &relaxation.group.stages;
     scratch.layers.clear();
     let (mut slowest, mut left) = (floor, layers);
     for (stage, &upper) in stages.iter().zip(&scratch.upper) {
@@ -247,39 +236,30 @@ fn fill(relaxation: &Relaxation<'_>, layers: i64, floor: i64, scratch: &mut Scra
     slowest
 }
 
-/// Takes layers that are too many from the stages that have most.
-fn take_back(cell: &Cell, layers: i64, scratch: &mut Scratch) {
-    let mut surplus = scratch.layers.iter().sum::<i64>() - layers;
-    while surplus > 0 {
-        let bounds = scratch.layers.iter_mut().zip(&cell.stages);
-        let spare = bounds.filter(|(own, stage)| **own > stage.lower_layers);
-        // The cell fits, so some stage is above its fewest layers.
-        let Some((own, stage)) = spare.max_by_key(|(own, _)| **own) else {
-            break;
-        };
-        let taken = surplus.min(1.max((*own - stage.lower_layers) / 2));
-        *own -= taken;
-        surplus -= taken;
-    }
-}
-
-/// The second lower bound of a cell; `None` if no distribution of the layers fits.
+/// The second lower bound of a group; `None` if no distribution of the layers fits.
 #[must_use]
-pub fn bottleneck_bound(cell: &Cell, layers: i64) -> Option<i64> {
-    bottleneck_bound_with(cell, layers, &mut Scratch::default())
-}
-
-/// [`bottleneck_bound`] with the buffers of another cell.
-#[must_use]
-pub fn bottleneck_bound_with(cell: &Cell, layers: i64, scratch: &mut Scratch) -> Option<i64> {
-    let relaxation = Relaxation::new(cell);
+pub fn bottleneck_bound(group: &Group, layers: i64, scratch: &mut Scratch) -> Option<i64> {
+    let relaxation = Relaxation::new(group);
     if relaxation.lacks_memory(layers) {
         return None;
     }
     find_upper(&relaxation, layers, scratch);
-    if !admits(cell, layers, &scratch.upper) {
+    if !admits(group, layers, &scratch.upper) {
         return None;
     }
     let floors = bottleneck_within(&relaxation, layers, scratch);
-    Some(floors.objective(cell, floors.extra))
+    Some(floors.objective(group, floors.extra))
+}
+
+/// A lower bound for layers of any kinds; `None` only if no distribution of the layers fits.
+pub(super) fn lower_bound(group: &Group, layers: &Layers, scratch: &mut Scratch) -> Option<i64> {
+    if layers.are_alike() {
+        return bottleneck_bound(group, layers.count(), scratch);
+    }
+    let of_layers = group.kinds.iter().zip(layers.all());
+    let of_layers: i64 = of_layers.map(|(kind, count)| kind.time * count).sum();
+    let total = of_layers + (group.stages.iter().map(|it| it.extra_time)).sum::<i64>();
+    let deltas = group.stages.iter().map(|it| it.extra_delta);
+    let (stages, delta) = (group.stages.len() as i64, deltas.max().unwrap_or(0));
+    Some(value(group, ceil_div(total, stages), total, delta))
 }

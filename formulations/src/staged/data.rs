@@ -2,34 +2,177 @@
 
 use crate::model::Sense;
 
-/// Most recompute modes a cell may have.
-pub const MAX_MODES: usize = 3;
+/// Most kinds of layers.
+pub const MAX_KINDS: usize = 4;
 
-/// Layers recomputed by each mode of the cell; zero beyond its modes.
+/// Most recompute modes a group may have, over all kinds.
+pub const MAX_MODES: usize = 8;
+
+/// Layers of each kind; zero beyond the kinds.
+pub type KindCounts = [i64; MAX_KINDS];
+
+/// Layers recomputed by each mode of the group; zero beyond its modes.
 pub type Counts = [i64; MAX_MODES];
+
+/// Layers of one kind.
+#[must_use]
+pub const fn alike(count: i64) -> KindCounts {
+    let mut counts = [0; MAX_KINDS];
+    counts[0] = count;
+    counts
+}
 
 /// A staged problem; see the module.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Data {
-    /// `L`: layers to distribute over the stages.
-    pub layers: i64,
-    /// `C`: the cells, of which one is selected.
-    pub cells: Vec<Cell>,
-    /// Further rows that the selected cell and its layers must satisfy.
+    /// The layers to distribute over the stages.
+    pub layers: Layers,
+    /// `C`: combinations with what their stages cost, of which one is selected.
+    pub groups: Vec<Group>,
+    /// Combinations that break a rule: `x(c)` alone.
+    pub excluded: Vec<Excluded>,
+    /// The axes of the combinations; every combination has a value on each.
+    pub axes: Vec<Axis>,
+    /// Names of the rules that combinations break.
+    pub rules: Vec<String>,
+    /// Further rows that the selected group and its layers must satisfy.
     pub side_rows: Vec<SideRow>,
+    /// What the caller calls the two rules on stages.
+    pub names: Names,
+    /// In which units the solver sees the numbers.
+    pub units: Units,
+}
+
+/// `kind(j)` of each layer in its order, with the layers of each kind before each position.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layers {
+    kinds: Vec<usize>,
+    before: Vec<KindCounts>,
+}
+
+impl Default for Layers {
+    fn default() -> Self {
+        Self::of_kinds(Vec::new())
+    }
+}
+
+impl Layers {
+    /// Layers of one kind.
+    #[must_use]
+    pub fn alike(count: i64) -> Self {
+        Self::of_kinds(vec![0; usize::try_from(count).unwrap_or(0)])
+    }
+
+    /// Layers of these kinds, in this order; kinds count from zero and stay below [`MAX_KINDS`].
+    #[must_use]
+    pub fn of_kinds(kinds: Vec<usize>) -> Self {
+        let mut counts = [0; MAX_KINDS];
+        let mut before = vec![counts];
+        for &kind in &kinds {
+            counts[kind] += 1;
+            before.push(counts);
+        }
+        Self { kinds, before }
+    }
+
+    /// `L`.
+    #[must_use]
+    pub fn count(&self) -> i64 {
+        self.kinds.len() as i64
+    }
+
+    /// Kind of a layer.
+    pub(super) fn kind(&self, layer: usize) -> usize {
+        self.kinds[layer]
+    }
+
+    /// Layers of each kind from one position up to before another.
+    pub(super) fn between(&self, start: usize, end: usize) -> KindCounts {
+        std::array::from_fn(|kind| self.before[end][kind] - self.before[start][kind])
+    }
+
+    /// Layers of each kind.
+    pub(super) fn all(&self) -> KindCounts {
+        self.between(0, self.kinds.len())
+    }
+
+    /// Whether all layers are of the first kind.
+    pub(super) fn are_alike(&self) -> bool {
+        self.kinds.iter().all(|&kind| kind == 0)
+    }
+}
+
+/// A combination that breaks rules, and by how much.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Excluded {
+    /// Index of its value on each axis.
+    pub values: Vec<usize>,
+    /// Each rule that it breaks, and the amount, not zero.
+    pub broken: Vec<(usize, u64)>,
+}
+
+/// An axis: a name and the values of which one is selected.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Axis {
+    /// Name, as it is to stand in columns and rows.
+    pub name: String,
+    /// Names of the values; value 1 of axis `width` becomes the column `width(1)`.
+    pub values: Vec<String>,
+}
+
+/// The rules on stages, as they are to stand in rows. Where [`Data::rules`] has them, the rows of the same
+/// names exclude the groups that have no stages by them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Names {
+    /// No stage exceeds the capacity.
+    pub memory: String,
+    /// The stages share all layers within their bounds.
+    pub layers: String,
+}
+
+impl Default for Names {
+    fn default() -> Self {
+        Self {
+            memory: "capacity".into(),
+            layers: "all_layers".into(),
+        }
+    }
+}
+
+/// The solver's units for one unit of the data.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Units {
+    /// Of times and deltas of stages.
+    pub time: f64,
+    /// Of memory.
+    pub memory: f64,
+    /// Of the objective.
+    pub objective: f64,
+}
+
+impl Default for Units {
+    fn default() -> Self {
+        Self {
+            time: 1.0,
+            memory: 1.0,
+            objective: 1.0,
+        }
+    }
 }
 
 /// A combination of everything but layers and recomputation.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Cell {
+pub struct Group {
+    /// Index of its value on each axis.
+    pub values: Vec<usize>,
     /// `S`: the stages in their order, at least one.
     pub stages: Vec<Stage>,
     /// `a, b, w`: weights of the objective.
     pub weights: Weights,
-    /// What the cell adds to the objective.
+    /// What the combination adds to the objective.
     pub constant: i64,
-    /// What one layer costs.
-    pub layer: Layer,
+    /// What one layer of each kind costs.
+    pub kinds: Vec<Kind>,
     /// `M`: the ways to recompute a layer.
     pub modes: Vec<RecomputeMode>,
     /// Which numbers of recomputed layers are permitted.
@@ -38,8 +181,15 @@ pub struct Cell {
     pub partition: Partition,
     /// Largest memory of a stage.
     pub capacity: i64,
-    /// Of equal objective the cell of the lowest rank wins, then the first.
+    /// Of equal objective the group of the lowest rank wins, then the first.
     pub rank: i64,
+}
+
+impl Group {
+    /// What a layer costs where all are of one kind.
+    pub(super) fn layer(&self) -> &Kind {
+        &self.kinds[0]
+    }
 }
 
 /// Weights of the objective `a max_s T_s + b sum_s T_s + w max_s D_s + constant`, not negative.
@@ -53,9 +203,9 @@ pub struct Weights {
     pub delta: i64,
 }
 
-/// What one layer costs on whichever stage it lies, not negative.
+/// What one layer of a kind costs on whichever stage it lies, not negative.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Layer {
+pub struct Kind {
     /// `t`: time.
     pub time: i64,
     /// `d`: delta.
@@ -86,6 +236,8 @@ pub struct Stage {
 /// A way to recompute a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecomputeMode {
+    /// `κ`: the kind of layers that it recomputes.
+    pub kind: usize,
     /// `r`: time it adds to a layer, positive.
     pub extra_time: i64,
     /// `C`: memory that the layer keeps for each unit in flight, in place of the activation.
@@ -94,7 +246,7 @@ pub struct RecomputeMode {
     pub workspace: i64,
 }
 
-/// Which numbers of recomputed layers a cell permits.
+/// Which numbers of recomputed layers a group permits. The last two are for layers of one kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecomputeRule {
     /// No layer is recomputed.
@@ -115,7 +267,7 @@ pub enum RecomputeRule {
     },
 }
 
-/// Which distributions of the layers a cell permits.
+/// Which distributions of the layers a group permits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Partition {
     /// Any that keeps to the bounds of the stages.
@@ -125,44 +277,22 @@ pub enum Partition {
 }
 
 /// A named row `sum_c g_c x_c + sum_s h_s n_s + k K  (<=, =, >=)  right`, where `n_s` are the layers of a
-/// stage of the selected cell (zero where it has no such stage) and `K` all its recomputed layers.
+/// stage of the selected group (zero where it has no such stage) and `K` all its recomputed layers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SideRow {
     /// Name of the row.
     pub name: String,
-    /// The cells to which it applies.
-    pub scope: Scope,
-    /// `g`: coefficient of each cell, or empty for none.
-    pub cells: Vec<i64>,
+    /// `g`: coefficient of each group, or empty for none.
+    pub groups: Vec<i64>,
     /// `h`: coefficients of layers.
     pub layers: Vec<StageTerm>,
     /// `k`: coefficient of the recomputed layers. Since a stage recomputes no more layers than it
-    /// must, this may only limit them from above where the cell decides their number.
+    /// must, this may only limit them from above where the group decides their number.
     pub recomputed: i64,
     /// How the sides compare.
     pub sense: Sense,
     /// The right side.
     pub right: i64,
-}
-
-/// The cells to which a row applies.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Scope {
-    /// All of them.
-    Every,
-    /// Those whose entry is true: one entry for each cell.
-    Only(Vec<bool>),
-}
-
-impl Scope {
-    /// Whether the row applies to a cell.
-    #[must_use]
-    pub fn contains(&self, cell: usize) -> bool {
-        match self {
-            Self::Every => true,
-            Self::Only(cells) => cells[cell],
-        }
-    }
 }
 
 /// `coefficient * n_stage`.
@@ -184,7 +314,7 @@ pub enum StageIndex {
 }
 
 impl StageIndex {
-    /// The stage of a cell with so many stages, if it has one there.
+    /// The stage of a group with so many stages, if it has one there.
     #[must_use]
     pub fn of(self, stages: usize) -> Option<usize> {
         match self {

@@ -1,20 +1,20 @@
-//! Cells whose stages in the middle have the same number of layers: so few distributions that each is tried.
+//! Groups whose stages in the middle have the same number of layers: so few distributions that each is tried.
 
 use std::ops::RangeInclusive;
 
 use super::bounds::{Scratch, ceil_div};
-use super::data::Cell;
+use super::data::{Group, alike};
 use super::plan::{objective, stage_time};
 use super::relaxation::Relaxation;
 
 /// Layers of a middle stage, fewest and most, with which the rest fits on the ends. `None` if none.
 /// Fewer than three stages have no middle.
-pub(super) fn middles(cell: &Cell, layers: i64, upper: &[i64]) -> Option<RangeInclusive<i64>> {
-    let end = cell.stages.len() - 1;
+pub(super) fn middles(group: &Group, layers: i64, upper: &[i64]) -> Option<RangeInclusive<i64>> {
+    let end = group.stages.len() - 1;
     if end < 2 {
         return Some(0..=0);
     }
-    let lower = |stage: usize| cell.stages[stage].lower_layers;
+    let lower = |stage: usize| group.stages[stage].lower_layers;
     let middle = end as i64 - 1;
     let from = (1..end).map(lower).max().unwrap_or(0);
     let to = upper[1..end].iter().copied().min().unwrap_or(0);
@@ -26,18 +26,15 @@ pub(super) fn middles(cell: &Cell, layers: i64, upper: &[i64]) -> Option<RangeIn
 /// The least time of the slowest stage when all stages in the middle have the same layers; leaves the
 /// distribution of least objective in `scratch.layers`.
 pub(super) fn equal_middle(relaxation: &Relaxation<'_>, layers: i64, scratch: &mut Scratch) -> i64 {
-    let cell = relaxation.cell;
-    let last = cell.stages.len() - 1;
-    let mut slowest = i64::MAX;
-    let mut best = i64::MAX;
-    let mut trial = vec![0; last + 1];
-    for split in equal_middle_splits(cell, layers, &scratch.upper) {
-        trial.fill(split.middle);
-        (trial[0], trial[last]) = (split.first, split.last);
-        let extra = |stage: usize| relaxation.extra_time(&cell.stages[stage], trial[stage]);
-        let time = |stage: usize| stage_time(cell, stage, trial[stage], extra(stage));
-        slowest = slowest.min((0..=last).map(time).max().unwrap_or(i64::MAX));
-        let cost = objective(cell, &trial, (0..=last).map(extra));
+    let group = relaxation.group;
+    let (mut slowest, mut best) = (i64::MAX, i64::MAX);
+    for trial in splits_within(group, layers, scratch.upper.clone()) {
+        let stages = trial.iter().zip(&group.stages);
+        let costs = stages.map(|(&own, stage)| (alike(own), relaxation.extra_time(stage, own)));
+        let times = (costs.clone().enumerate())
+            .map(|(stage, (layers, extra))| stage_time(group, stage, &layers, extra));
+        slowest = slowest.min(times.max().unwrap_or(i64::MAX));
+        let cost = objective(group, costs);
         if cost < best {
             best = cost;
             scratch.layers.clone_from(&trial);
@@ -46,30 +43,32 @@ pub(super) fn equal_middle(relaxation: &Relaxation<'_>, layers: i64, scratch: &m
     slowest
 }
 
-/// Layers of the first, of each middle and of the last stage.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Split {
-    pub(super) first: i64,
-    pub(super) middle: i64,
-    pub(super) last: i64,
+/// Layers of the stages in every distribution with equal middle stages; for three stages or more.
+pub(super) fn equal_middle_splits(
+    group: &Group,
+    layers: i64,
+) -> impl Iterator<Item = Vec<i64>> + '_ {
+    let stages = group.stages.iter();
+    let upper = stages.map(|stage| stage.upper_layers.min(layers)).collect();
+    splits_within(group, layers, upper)
 }
 
-/// Every distribution with equal middle stages within the bounds; for three stages or more.
-pub(super) fn equal_middle_splits<'a>(
-    cell: &'a Cell,
+/// The same with at most so many layers on each stage.
+fn splits_within(
+    group: &Group,
     layers: i64,
-    upper: &'a [i64],
-) -> impl Iterator<Item = Split> + 'a {
-    let end = cell.stages.len() - 1;
-    let range = middles(cell, layers, upper);
+    upper: Vec<i64>,
+) -> impl Iterator<Item = Vec<i64>> + '_ {
+    let end = group.stages.len() - 1;
+    let range = middles(group, layers, &upper);
     range.into_iter().flatten().flat_map(move |middle| {
         let both = layers - middle * (end as i64 - 1);
-        let least = cell.stages[0].lower_layers.max(both - upper[end]);
-        let most = upper[0].min(both - cell.stages[end].lower_layers);
-        (least..=most).map(move |first| Split {
-            first,
-            middle,
-            last: both - first,
+        let least = group.stages[0].lower_layers.max(both - upper[end]);
+        let most = upper[0].min(both - group.stages[end].lower_layers);
+        (least..=most).map(move |first| {
+            let mut lengths = vec![middle; end + 1];
+            (lengths[0], lengths[end]) = (first, both - first);
+            lengths
         })
     })
 }

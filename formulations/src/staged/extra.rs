@@ -1,4 +1,4 @@
-//! A lower bound of the extra time that recomputation takes in a cell.
+//! A lower bound of the extra time that recomputation takes in a group.
 
 use super::bounds::Scratch;
 use super::data::RecomputeRule;
@@ -10,13 +10,13 @@ pub(super) fn least_total_extra(
     layers: i64,
     scratch: &mut Scratch,
 ) -> i64 {
-    let cell = relaxation.cell;
-    match cell.recompute {
+    let group = relaxation.group;
+    match group.recompute {
         RecomputeRule::None => 0,
-        RecomputeRule::AllLayers { mode } => layers * cell.modes[mode].extra_time,
+        RecomputeRule::AllLayers { mode } => layers * group.modes[mode].extra_time,
         RecomputeRule::Uniform { .. } => {
             let most: i64 = scratch.upper.iter().sum();
-            let stages = cell.stages.iter().zip(&scratch.upper);
+            let stages = group.stages.iter().zip(&scratch.upper);
             let forced = stages.map(|(stage, upper)| {
                 let least = stage.lower_layers.max(layers - (most - upper));
                 relaxation.extra_time(stage, least)
@@ -30,12 +30,12 @@ pub(super) fn least_total_extra(
 /// `min sum_s rho_s (n_s - n0_s)+` over `sum_s n_s = L`, where stage `s` holds `n0_s` layers without
 /// recomputing and every further one costs at least `rho_s`.
 fn fractional_extra(relaxation: &Relaxation<'_>, layers: i64, scratch: &mut Scratch) -> i64 {
-    let cell = relaxation.cell;
+    let group = relaxation.group;
     let mut left = layers as f64;
     scratch.rates.clear();
-    for (stage, &upper) in cell.stages.iter().zip(&scratch.upper) {
-        let kept = (cell.layer.memory + stage.in_flight * cell.layer.activation) as f64;
-        let room = (cell.capacity - stage.fixed_memory) as f64;
+    for (stage, &upper) in group.stages.iter().zip(&scratch.upper) {
+        let kept = (group.layer().memory + stage.in_flight * group.layer().activation) as f64;
+        let room = (group.capacity - stage.fixed_memory) as f64;
         let free = if kept > 0.0 {
             (room / kept).min(upper as f64)
         } else {

@@ -1,17 +1,16 @@
-//! The canonical plan of a cell under side rows, where the dynamic program cannot go: the same rule,
+//! The canonical plan of a group under side rows, where the dynamic program cannot go: the same rule,
 //! one program for each of its terms, with what is decided fixed by a row.
 
 use super::StagedError;
-use super::bounds::{Scratch, fits};
 use super::data::Data;
 use super::limits::Clock;
 use super::plan::Plan;
+use super::presolve::{Incumbents, Presolved, presolve};
 use super::program::{Program, inexact, program};
-use super::tables::{Tables, tables};
-use crate::model::Sense;
+use crate::model::{Expression, Sense};
 use crate::solve::{self, Outcome, Statistics};
 
-/// What a cell has.
+/// What a group has.
 #[derive(Debug)]
 pub(super) enum Canonical {
     /// Its canonical plan.
@@ -22,13 +21,13 @@ pub(super) enum Canonical {
     TimeOver,
 }
 
-/// `sum_s value(s, n_s)` is minimised next.
-struct Term<'a> {
+/// An expression that is minimised next.
+struct Term {
     name: String,
-    value: Box<dyn Fn(usize, i64) -> i64 + 'a>,
+    value: Expression,
 }
 
-/// The canonical plan of a cell, of objective at most `limit`.
+/// The canonical plan of a group, of objective at most `limit`.
 pub(super) fn canonical(
     data: &Data,
     index: usize,
@@ -36,50 +35,51 @@ pub(super) fn canonical(
     clock: &Clock,
     statistics: &mut Statistics,
 ) -> Result<Canonical, StagedError> {
-    let mut scratch = Scratch::default();
-    let cell = &data.cells[index];
-    if !fits(cell, data.layers, &mut scratch) {
-        return Ok(Canonical::NoPlan);
-    }
-    let Some(tables) = tables(cell, index, data.layers, limit, &mut scratch) else {
+    let group = &data.groups[index];
+    let presolved = presolve(
+        group,
+        index,
+        &data.layers,
+        limit,
+        Incumbents::MayBeForbidden,
+    );
+    let Some(presolved) = presolved.as_ref().map(std::slice::from_ref) else {
         return Ok(Canonical::NoPlan);
     };
-    let group = [&tables];
-    let mut program = program(data, &group);
-    let Some(outcome) = run(&program, clock, statistics)? else {
-        return Ok(Canonical::TimeOver);
-    };
-    let mut plan = match outcome {
-        Outcome::Optimal { solution, .. } => program.decode(data, &group, &solution)?,
-        Outcome::Infeasible { .. } => return Ok(Canonical::NoPlan),
+    let mut program = program(data, presolved, &[]);
+    let mut plan = match run(&program, clock, statistics)? {
+        Some(Outcome::Optimal { solution, .. }) => program.decode(&solution)?,
+        Some(Outcome::Infeasible { .. }) => return Ok(Canonical::NoPlan),
         _ => return Ok(Canonical::TimeOver),
     };
     if plan.objective > limit {
         return Ok(Canonical::NoPlan);
     }
+    let unit = data.units.objective;
     let objective = program.model.objective().to_vec();
-    let best = plan.objective as f64 - program.model.constant() + 0.25;
+    let best = (plan.objective as f64 + 0.25) * unit - program.model.constant();
     program
         .model
         .add_row("best_objective", objective, Sense::AtMost, best);
-    for term in terms(&tables, data.layers) {
-        let row = program.sum_over_stages(&tables, &term.value);
-        program.model.set_objective(&term.name, row.clone(), 0.0);
-        plan = match run(&program, clock, statistics)? {
-            Some(Outcome::Optimal { solution, .. }) => program.plan_at(data, &group, &solution)?,
+    for term in terms(&mut program, &presolved[0]) {
+        program.model.objective_is(&term.name, term.value.clone());
+        let least = match run(&program, clock, statistics)? {
+            Some(Outcome::Optimal { solution, .. }) => {
+                plan = program.plan_at(&solution)?;
+                solution.objective
+            }
             Some(Outcome::Infeasible { .. }) => {
                 return Err(inexact(format!("`{}` has no minimum", term.name)));
             }
             _ => return Ok(Canonical::TimeOver),
         };
-        let values = plan.layers.iter().enumerate();
-        let least: i64 = values
-            .map(|(stage, &layers)| (term.value)(stage, layers))
-            .sum();
         let name = format!("least_{}", term.name);
-        program
-            .model
-            .add_row(name, row, Sense::AtMost, least as f64 + 0.25);
+        program.model.row(
+            name,
+            term.value,
+            Sense::AtMost,
+            least + 1e-6 * (1.0 + least.abs()),
+        );
     }
     Ok(Canonical::Plan(plan))
 }
@@ -98,49 +98,73 @@ fn run(
 }
 
 /// The terms of the rule after the objective, in their order.
-fn terms(tables: &Tables, layers: i64) -> Vec<Term<'_>> {
-    let stages = tables.stages.len() as i64;
-    // Less a constant of the stage, to keep the numbers small.
-    let time = |stage: usize, own| tables.stages[stage].time(own) - tables.stages[stage].times[0];
+fn terms(program: &mut Program, presolved: &Presolved) -> Vec<Term> {
+    let stages = presolved.intervals.len();
+    let term = |name: String, value| Term { name, value };
+    let late = (0..stages).map(|s| s as f64 * program.layers(s));
+    let late = term("lateness".into(), late.sum());
     let mut terms = vec![
-        Term {
-            name: "total_time".into(),
-            value: Box::new(time),
-        },
-        Term {
-            name: "unevenness".into(),
-            value: Box::new(move |_, own| (stages * own - layers).pow(2)),
-        },
-        Term {
-            name: "lateness".into(),
-            value: Box::new(|stage, own| stage as i64 * own),
-        },
+        term("total_time".into(), program.extra_time()),
+        term("unevenness".into(), unevenness(program, presolved)),
+        late,
     ];
     // The first layers in lexicographic order: several stages at once, as digits of a number.
     let mut first = 0;
-    while first < tables.stages.len() {
-        let (end, weights) = digits_from(tables, first);
-        terms.push(Term {
-            name: format!("layers({first})"),
-            value: Box::new(move |stage, own| {
-                let digit = stage
-                    .checked_sub(first)
-                    .and_then(|place| weights.get(place));
-                digit.map_or(0, |weight| weight * (own - tables.stages[stage].lower))
-            }),
-        });
+    while first < stages {
+        let (end, weights) = digits_from(presolved, first);
+        let digits = (first..end).zip(weights);
+        let number = digits.map(|(s, weight)| weight as f64 * program.layers(s));
+        terms.push(term(format!("layers({first})"), number.sum()));
         first = end;
     }
     terms
 }
 
+/// `sum_s (S n_s - L)^2`, by columns that say which number of layers a stage has.
+fn unevenness(program: &mut Program, presolved: &Presolved) -> Expression {
+    let stages = presolved.intervals.len() as i64;
+    let all: i64 = presolved.intervals[presolved.intervals.len() - 1]
+        .iter()
+        .map(|it| it.end as i64)
+        .fold(0, i64::max);
+    let mut unevenness = Expression::ZERO;
+    for (s, intervals) in presolved.intervals.iter().enumerate() {
+        let mut lengths: Vec<i64> = (intervals.iter())
+            .map(|it| (it.end - it.start) as i64)
+            .collect();
+        lengths.sort_unstable();
+        lengths.dedup();
+        let (mut one, mut sum) = (Expression::ZERO, Expression::ZERO);
+        for length in lengths {
+            let has = program.model.add_binary(format!("has({s},{length})"));
+            one += has;
+            sum += length as f64 * has;
+            unevenness += (stages * length - all).pow(2) as f64 * has;
+        }
+        program
+            .model
+            .row(format!("has_one({s})"), one, Sense::Equal, 1.0);
+        let layers = program.layers(s);
+        program
+            .model
+            .row(format!("has_layers({s})"), sum, Sense::Equal, layers);
+    }
+    unevenness
+}
+
 /// The stages whose layers make one number of moderate size: the end of their range, and their weights.
-fn digits_from(tables: &Tables, first: usize) -> (usize, Vec<i64>) {
-    const LARGEST: i64 = 1_000_000;
-    let width = |stage: usize| tables.stages[stage].times.len() as i64;
+fn digits_from(presolved: &Presolved, first: usize) -> (usize, Vec<i64>) {
+    const LARGEST: i64 = 100_000;
+    let width = |stage: usize| {
+        let lengths = presolved.intervals[stage].iter();
+        1 + lengths
+            .map(|it| (it.end - it.start) as i64)
+            .max()
+            .unwrap_or(0)
+    };
     let mut end = first + 1;
     let mut product = width(first);
-    while end < tables.stages.len() && product * width(end) <= LARGEST {
+    while end < presolved.intervals.len() && product * width(end) <= LARGEST {
         product *= width(end);
         end += 1;
     }

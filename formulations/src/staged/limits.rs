@@ -12,12 +12,12 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    pub(super) fn start(options: &SolverOptions) -> Self {
+    pub(super) fn start(options: &SolverOptions, unit: f64) -> Self {
         Self {
             start: Instant::now(),
             options: SolverOptions {
                 // Objectives are integers: nothing lies between one and the next.
-                absolute_gap: 0.4,
+                absolute_gap: 0.4 * unit,
                 ..*options
             },
         }

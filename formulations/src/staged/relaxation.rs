@@ -1,14 +1,14 @@
 //! What a stage can hold and the least time it takes, recomputation in fractions: for bounds.
 //!
 //! Of several modes the time of saving `x` units of memory is at least `x min_m r_m / (f (A - C_m))`.
-//! Which mode attains the minimum does not depend on the stage, so that it is sought once a cell.
+//! Which mode attains the minimum does not depend on the stage, so that it is sought once a group.
 
-use super::data::{Cell, MAX_MODES, RecomputeMode, RecomputeRule, Stage};
+use super::data::{Group, MAX_MODES, RecomputeMode, RecomputeRule, Stage};
 
-/// A cell with what is the same on all of its stages.
+/// A group with what is the same on all of its stages.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Relaxation<'a> {
-    pub(super) cell: &'a Cell,
+    pub(super) group: &'a Group,
     /// The mode of the least time for a unit of memory; `None` if no mode saves any.
     cheapest: Option<RecomputeMode>,
     /// The smallest workspace of all modes.
@@ -32,10 +32,10 @@ pub(super) fn quotient(numerator: i64, denominator: i64) -> i64 {
 }
 
 impl<'a> Relaxation<'a> {
-    pub(super) fn new(cell: &'a Cell) -> Self {
-        let saved = |mode: &RecomputeMode| i128::from(cell.layer.activation - mode.activation);
+    pub(super) fn new(group: &'a Group) -> Self {
+        let saved = |mode: &RecomputeMode| i128::from(group.layer().activation - mode.activation);
         let mut cheapest: Option<RecomputeMode> = None;
-        for mode in cell.modes.iter().filter(|mode| saved(mode) > 0) {
+        for mode in group.modes.iter().filter(|mode| saved(mode) > 0) {
             let is_cheaper = |other: RecomputeMode| {
                 let (own, others) = (mode.extra_time, other.extra_time);
                 i128::from(own) * saved(&other) < i128::from(others) * saved(mode)
@@ -44,10 +44,10 @@ impl<'a> Relaxation<'a> {
                 cheapest = Some(*mode);
             }
         }
-        let workspaces = cell.modes.iter().map(|mode| mode.workspace);
-        let (leanest, leanest_count) = leanest(cell);
+        let workspaces = group.modes.iter().map(|mode| mode.workspace);
+        let (leanest, leanest_count) = leanest(group);
         Self {
-            cell,
+            group,
             cheapest,
             workspace: workspaces.min().unwrap_or(0),
             leanest,
@@ -58,19 +58,19 @@ impl<'a> Relaxation<'a> {
     /// Time of a stage with so many layers, at least.
     #[inline]
     pub(super) fn time(&self, stage: &Stage, layers: i64) -> i64 {
-        layers * self.cell.layer.time + self.extra_time(stage, layers) + stage.extra_time
+        layers * self.group.layer().time + self.extra_time(stage, layers) + stage.extra_time
     }
 
     /// A lower limit of the extra time of so many layers that fit, exact but for several modes.
     #[inline]
     pub(super) fn extra_time(&self, stage: &Stage, layers: i64) -> i64 {
-        let cell = self.cell;
-        match cell.recompute {
+        let group = self.group;
+        match group.recompute {
             RecomputeRule::None => 0,
             RecomputeRule::Uniform { mode, count } => {
-                count.min(layers) * cell.modes[mode].extra_time
+                count.min(layers) * group.modes[mode].extra_time
             }
-            RecomputeRule::AllLayers { mode } => layers * cell.modes[mode].extra_time,
+            RecomputeRule::AllLayers { mode } => layers * group.modes[mode].extra_time,
             RecomputeRule::Free => {
                 let need = self.need(stage, layers);
                 if need <= 0 {
@@ -79,8 +79,8 @@ impl<'a> Relaxation<'a> {
                 // Whatever the mix, its memory saved is at least the need and the smallest workspace.
                 let need = need + self.workspace;
                 let Some(mode) = self.cheapest else { return 0 };
-                let gain = stage.in_flight * (cell.layer.activation - mode.activation);
-                match cell.modes.len() {
+                let gain = stage.in_flight * (group.layer().activation - mode.activation);
+                match group.modes.len() {
                     _ if gain == 0 => 0,
                     1 => (quotient(need - 1, gain) + 1) * mode.extra_time,
                     _ => fractional_time(need, mode.extra_time, gain),
@@ -92,9 +92,9 @@ impl<'a> Relaxation<'a> {
     /// Memory that is missing with so many layers, none of them recomputed.
     #[inline]
     fn need(&self, stage: &Stage, layers: i64) -> i64 {
-        let layer = &self.cell.layer;
+        let layer = self.group.layer();
         let each = layer.memory + stage.in_flight * layer.activation;
-        layers * each + stage.fixed_memory - self.cell.capacity
+        layers * each + stage.fixed_memory - self.group.capacity
     }
 
     /// The most layers, at most `most` and at least `least`, that take no longer than `longest`, and
@@ -106,7 +106,7 @@ impl<'a> Relaxation<'a> {
         longest: i64,
         (least, most): (i64, i64),
     ) -> (i64, i64) {
-        let each = self.cell.layer.time;
+        let each = self.group.layer().time;
         let spare = longest - stage.extra_time;
         let unslowed = match each {
             0 => most,
@@ -124,17 +124,17 @@ impl<'a> Relaxation<'a> {
 
     /// No fewer layers than can be done in `spare`, where `unslowed` could be without recomputing.
     fn slowed(&self, stage: &Stage, spare: i64, unslowed: i64) -> i64 {
-        if self.cell.recompute != RecomputeRule::Free || self.need(stage, unslowed) <= 0 {
+        if self.group.recompute != RecomputeRule::Free || self.need(stage, unslowed) <= 0 {
             return unslowed;
         }
-        let layer = &self.cell.layer;
+        let layer = self.group.layer();
         let Some(mode) = self.cheapest.filter(|_| stage.in_flight > 0) else {
             return unslowed;
         };
         let gain = stage.in_flight * (layer.activation - mode.activation);
         let rate = mode.extra_time as f64 / gain as f64;
         let kept = layer.memory + stage.in_flight * layer.activation;
-        let room = self.cell.capacity - stage.fixed_memory - self.workspace;
+        let room = self.group.capacity - stage.fixed_memory - self.workspace;
         let layers = (spare as f64 + rate * room as f64) / (layer.time as f64 + rate * kept as f64);
         // One more than the error of the doubles; nothing is slowed as long as nothing is needed.
         let layers = (layers.max(0.0) as i64).saturating_add(1).min(unslowed);
@@ -149,7 +149,7 @@ impl<'a> Relaxation<'a> {
     /// no mode saves memory.
     #[inline]
     pub(super) fn extra_rate(&self, stage: &Stage) -> f64 {
-        let layer = &self.cell.layer;
+        let layer = self.group.layer();
         let Some(mode) = self.cheapest.filter(|_| stage.in_flight > 0) else {
             return f64::INFINITY;
         };
@@ -161,8 +161,8 @@ impl<'a> Relaxation<'a> {
     /// The most layers that fit on a stage, however they are recomputed; negative if not even none.
     #[inline]
     pub(super) fn most_layers(&self, stage: &Stage) -> i64 {
-        let (cell, layer) = (self.cell, &self.cell.layer);
-        let room = cell.capacity - stage.fixed_memory;
+        let (group, layer) = (self.group, self.group.layer());
+        let room = group.capacity - stage.fixed_memory;
         if room < 0 {
             return -1;
         }
@@ -172,11 +172,11 @@ impl<'a> Relaxation<'a> {
         };
         let recomputed = |mode: &RecomputeMode| within(mode.activation, mode.workspace);
         let kept = within(layer.activation, 0);
-        let most = match cell.recompute {
+        let most = match group.recompute {
             RecomputeRule::None | RecomputeRule::Uniform { count: 0, .. } => kept,
-            RecomputeRule::AllLayers { mode } => recomputed(&cell.modes[mode]),
+            RecomputeRule::AllLayers { mode } => recomputed(&group.modes[mode]),
             RecomputeRule::Uniform { mode, count } => {
-                let mode = &cell.modes[mode];
+                let mode = &group.modes[mode];
                 let saved = stage.in_flight * (layer.activation - mode.activation);
                 let each = layer.memory + stage.in_flight * layer.activation;
                 let beyond = floor_layers(room - mode.workspace + count * saved, each);
@@ -198,34 +198,35 @@ impl<'a> Relaxation<'a> {
     /// Whether all stages together have less memory than all layers need: then nothing fits. A sum over
     /// the stages, where [`most_layers`](Self::most_layers) divides on each.
     pub(super) fn lacks_memory(&self, layers: i64) -> bool {
-        let cell = self.cell;
-        let modes = cell.modes.iter().map(|mode| mode.activation);
-        let activation = modes.fold(cell.layer.activation, i64::min);
+        let group = self.group;
+        let modes = group.modes.iter().map(|mode| mode.activation);
+        let activation = modes.fold(group.layer().activation, i64::min);
         let (mut room, mut in_flight) = (0, i64::MAX);
-        for stage in &cell.stages {
-            room += cell.capacity - stage.fixed_memory;
+        for stage in &group.stages {
+            room += group.capacity - stage.fixed_memory;
             in_flight = in_flight.min(stage.in_flight);
         }
-        layers * (cell.layer.memory + in_flight * activation) > room
+        layers * (group.layer().memory + in_flight * activation) > room
     }
 }
 
 /// The modes by which a stage can hold most layers, in the first places.
-fn leanest(cell: &Cell) -> ([RecomputeMode; MAX_MODES], usize) {
+fn leanest(group: &Group) -> ([RecomputeMode; MAX_MODES], usize) {
     let none = RecomputeMode {
+        kind: 0,
         extra_time: 0,
         activation: 0,
         workspace: 0,
     };
     let mut found = ([none; MAX_MODES], 0);
-    for (index, mode) in cell.modes.iter().enumerate() {
-        let is_beaten = cell.modes.iter().enumerate().any(|(other, by)| {
+    for (index, mode) in group.modes.iter().enumerate() {
+        let is_beaten = group.modes.iter().enumerate().any(|(other, by)| {
             let keeps = (by.activation, by.workspace) != (mode.activation, mode.workspace);
             by.activation <= mode.activation
                 && by.workspace <= mode.workspace
                 && (keeps || other < index)
         });
-        if mode.activation < cell.layer.activation && !is_beaten {
+        if mode.activation < group.layer().activation && !is_beaten {
             found.0[found.1] = *mode;
             found.1 += 1;
         }

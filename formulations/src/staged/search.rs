@@ -1,121 +1,76 @@
-//! Screening, then programs over the survivors until nothing is left that could be better.
+//! Bounds, presolve, then the program over what is left.
 
 use super::StagedError;
-use super::bounds::Scratch;
+use super::bounds::{Scratch, lower_bound};
 use super::check::check;
-use super::data::Data;
-use super::dynamic::cell_optimum_within;
+use super::data::{Data, Excluded, SideRow};
+use super::exact::optimum_within;
 use super::lexicographic::{Canonical, canonical};
 use super::limits::{Clock, cutoffs};
 use super::plan::Plan;
-use super::program::{Program, inexact, program};
-use super::screen::{CellBound, screen};
-use super::side_rows::{Prepared, prepare};
-use super::tables::{Tables, tables};
+use super::presolve::{Incumbents, Presolved, presolve};
+use super::program::{inexact, program};
+use super::shortage::{Shortage, shortage};
+use super::side_rows::{Prepared, excludes, keeps_side_rows, prepare};
 use crate::model::Model;
 use crate::solve::{self, Outcome, SolverOptions, Statistics};
 
-/// Columns from which on a program takes no further cell. The survivors are taken in groups, the best
-/// bounds first, since what one group finds narrows the windows of the next.
-const COLUMNS: usize = 300;
+/// Intervals from which on a program takes no further group: only where side rows leave wide windows.
+const INTERVALS: usize = 20_000;
 
-/// Cells in which a better plan is looked for before the first program.
-const PROMISING: usize = 8;
+/// Which groups a program decides among.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pruning {
+    /// Those that no bound on the objective excludes, in one program.
+    ByBounds,
+    /// All of them, one program each.
+    None,
+}
 
-/// The answer and what is proven of every cell.
+/// The answer, and the program behind it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
     /// The best plan.
     pub outcome: Outcome<Plan>,
-    /// What is proven of each cell. The plan is at least as good as everything in a survivor because
-    /// the program says so, and in a pruned cell because of its bound.
-    pub cells: Vec<CellBound>,
-    /// How many cells were settled in which way.
-    pub counts: CellCounts,
-}
-
-/// How many cells were settled in which way.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct CellCounts {
-    /// All of them.
-    pub cells: usize,
-    /// No distribution of the layers fits.
-    pub infeasible: usize,
-    /// A side row cannot hold.
-    pub excluded: usize,
-    /// Bounds show that they are worse.
-    pub pruned: usize,
-    /// A program decided.
-    pub programmed: usize,
-}
-
-/// What the bounds alone prove of each cell, without a program.
-///
-/// # Errors
-/// When the data cannot be used.
-pub fn bound_cells(data: &Data) -> Result<Vec<CellBound>, StagedError> {
-    check(data)?;
-    Ok(screen(data, &prepare(data), 1, |cell| cell).bounds)
-}
-
-/// The program over the surviving cells, for reading and for export.
-///
-/// # Errors
-/// When the data cannot be used.
-pub fn build(data: &Data) -> Result<Model, StagedError> {
-    check(data)?;
-    let prepared = prepare(data);
-    let screening = screen(data, &prepared, 1, |cell| cell);
-    let (data, limit) = (&*prepared.data, screening.limit);
-    let mut scratch = Scratch::default();
-    let survivors: Vec<Tables> = (screening.survivors.iter())
-        .filter_map(|&(_, index)| {
-            tables(&data.cells[index], index, data.layers, limit, &mut scratch)
-        })
-        .collect();
-    Ok(program(data, &survivors.iter().collect::<Vec<_>>()).model)
+    /// The program that gave it; `None` where the time was over before any was built.
+    pub model: Option<Model>,
 }
 
 /// Finds the best plan.
 ///
 /// # Errors
 /// When the data cannot be used, or the solver fails or gives an answer that is not one.
-pub fn solve(data: &Data, options: &SolverOptions) -> Result<Report, StagedError> {
+pub fn solve(
+    data: &Data,
+    options: &SolverOptions,
+    pruning: Pruning,
+) -> Result<Report, StagedError> {
     check(data)?;
-    let clock = Clock::start(options);
     let prepared = prepare(data);
-    let screening = screen(data, &prepared, 1, |cell| cell);
+    let (open, excluded) = bounds(data, &prepared);
     let mut search = Search {
         prepared: &prepared,
-        clock,
+        excluded,
+        pruning,
+        clock: Clock::start(options, data.units.objective),
+        limit: i64::MAX,
         best: None,
-        limit: screening.limit,
-        programmed: vec![false; data.cells.len()],
-        cells: screening.bounds,
+        model: None,
         statistics: Statistics::default(),
     };
-    if let Some(plan) = screening.incumbent {
-        search.offer(plan);
-    }
-    search.improve(&screening.survivors);
-    let bound = search.run_within_cutoffs(&screening.survivors)?;
+    let bound = search.run_within_cutoffs(&open)?;
+    let statistics = search.statistics;
     let outcome = match (search.best.take(), bound) {
-        (Some(plan), None) => search.settle_ties(plan, &screening.survivors)?,
-        (Some(plan), Some(bound)) => stopped(plan, bound, search.statistics),
-        (None, None) => Outcome::Infeasible {
-            statistics: search.statistics,
-        },
+        (Some(plan), None) => search.settle_ties(plan, &open)?,
+        (Some(plan), Some(bound)) => stopped(plan, bound, statistics),
+        (None, None) => Outcome::Infeasible { statistics },
         (None, Some(bound)) => Outcome::Unknown {
             bound: Some(bound as f64),
-            statistics: search.statistics,
+            statistics,
         },
     };
-    let counts = search.counts();
-    Ok(Report {
-        outcome,
-        cells: search.cells,
-        counts,
-    })
+    let model = search.model;
+    Ok(Report { outcome, model })
 }
 
 fn stopped(plan: Plan, bound: i64, statistics: Statistics) -> Outcome<Plan> {
@@ -128,169 +83,211 @@ fn stopped(plan: Plan, bound: i64, statistics: Statistics) -> Outcome<Plan> {
     }
 }
 
+/// Lower bounds of the groups that may have a plan, the lowest first, and all other combinations.
+pub(super) fn bounds(data: &Data, prepared: &Prepared<'_>) -> (Vec<(i64, usize)>, Vec<Excluded>) {
+    let tight = &*prepared.data;
+    let mut scratch = Scratch::default();
+    let (mut open, mut excluded) = (Vec::new(), data.excluded.clone());
+    for (index, group) in tight.groups.iter().enumerate() {
+        let excludes = |row: &&SideRow| excludes(row, index, group, data.layers.count());
+        let row = tight.side_rows.iter().find(excludes);
+        match lower_bound(group, &data.layers, &mut scratch) {
+            Some(bound) if row.is_none() => open.push((bound, index)),
+            _ => {
+                let own = &data.groups[index];
+                let row = row.or_else(|| prepared.tightened_by(index));
+                let (name, amount) = match (row, shortage(own, data.layers.count())) {
+                    (Some(row), None) => (row.name.as_str(), 1),
+                    (_, Some(Shortage::Memory { amount, .. })) => {
+                        (data.names.memory.as_str(), amount as u64)
+                    }
+                    _ => (data.names.layers.as_str(), 1),
+                };
+                if let Some(rule) = data.rules.iter().position(|rule| rule == name) {
+                    excluded.push(Excluded {
+                        values: group.values.clone(),
+                        broken: vec![(rule, amount)],
+                    });
+                }
+            }
+        }
+    }
+    open.sort_unstable();
+    (open, excluded)
+}
+
 struct Search<'a> {
     prepared: &'a Prepared<'a>,
+    excluded: Vec<Excluded>,
+    pruning: Pruning,
     clock: Clock,
     /// Plans above this do not matter.
     limit: i64,
     best: Option<Plan>,
-    cells: Vec<CellBound>,
-    /// Whether each cell was in a program.
-    programmed: Vec<bool>,
+    model: Option<Model>,
     statistics: Statistics,
 }
 
 impl Search<'_> {
-    fn offer(&mut self, plan: Plan) {
+    fn offer(&mut self, plan: Plan) -> bool {
         let known = self.best.as_ref().map_or(i64::MAX, |best| best.objective);
-        if plan.objective < known {
+        let improves = plan.objective < known;
+        if improves {
             self.limit = self.limit.min(plan.objective);
             self.best = Some(plan);
         }
+        improves
     }
 
-    /// Looks for a better plan in the most promising cells by dynamic programming: it narrows the windows
-    /// of the program, which has to find the same plan again.
-    fn improve(&mut self, survivors: &[(i64, usize)]) {
-        if self.prepared.coupled {
-            return;
-        }
-        let data = &self.prepared.data;
-        for &(lower_bound, index) in survivors.iter().take(PROMISING) {
-            if lower_bound > self.limit {
-                return;
-            }
-            let plan = cell_optimum_within(&data.cells[index], index, data.layers, self.limit);
-            if let Some(plan) = plan {
-                self.offer(plan);
-            }
-        }
-    }
-
-    /// Solves the survivors up to one cutoff after the other.
-    fn run_within_cutoffs(
-        &mut self,
-        survivors: &[(i64, usize)],
-    ) -> Result<Option<i64>, StagedError> {
-        let Some(&(lowest, _)) = survivors.first() else {
-            return Ok(None);
-        };
-        let limit = self.limit;
+    /// Solves the groups up to one cutoff after the other. Returns the proven bound if the time ran out.
+    fn run_within_cutoffs(&mut self, open: &[(i64, usize)]) -> Result<Option<i64>, StagedError> {
         if !self.prepared.coupled {
-            return self.run(survivors);
+            return self.run(open);
         }
-        for cutoff in cutoffs(lowest, limit) {
+        let lowest = open.first().map_or(0, |group| group.0);
+        for cutoff in cutoffs(lowest, i64::MAX) {
             let known = self.best.as_ref().map_or(i64::MAX, |best| best.objective);
             self.limit = cutoff.min(known);
-            let bound = self.run(survivors)?;
-            let found = self
-                .best
-                .as_ref()
-                .is_some_and(|best| best.objective <= cutoff);
-            if bound.is_some() || found {
+            let bound = self.run(open)?;
+            let known = self.best.as_ref().map_or(i64::MAX, |best| best.objective);
+            if bound.is_some() || known <= cutoff {
                 return Ok(bound);
             }
         }
         Ok(None)
     }
 
-    /// Solves the survivors in groups. Returns the proven bound if the time ran out.
-    fn run(&mut self, survivors: &[(i64, usize)]) -> Result<Option<i64>, StagedError> {
-        let mut scratch = Scratch::default();
-        let mut next = 0;
-        while next < survivors.len() {
-            let group = self.next_group(survivors, &mut next, &mut scratch);
-            if group.is_empty() {
-                continue;
+    fn run(&mut self, open: &[(i64, usize)]) -> Result<Option<i64>, StagedError> {
+        let mut left = self.presolve(open);
+        if self.pruning == Pruning::ByBounds && !self.prepared.coupled {
+            // The best plan of all narrows what those before it left.
+            let again: Vec<(i64, usize)> =
+                left.iter().map(|it| (it.lower_bound, it.group)).collect();
+            left = self.presolve(&again);
+        }
+        while !left.is_empty() {
+            let together = match self.pruning {
+                Pruning::None => 1,
+                Pruning::ByBounds => {
+                    let mut intervals = 0;
+                    let sizes = left
+                        .iter()
+                        .map(|it| it.intervals.iter().map(Vec::len).sum::<usize>());
+                    let within = sizes.take_while(|size| {
+                        let fits = intervals < INTERVALS;
+                        intervals += size;
+                        fits
+                    });
+                    within.count()
+                }
+            };
+            let rest = left.split_off(together);
+            let next = rest.first().map(|it| it.lower_bound);
+            if let Some(bound) = self.run_program(&left)? {
+                return Ok(Some(bound.min(next.unwrap_or(bound))));
             }
-            let group_bound = group.iter().map(|tables| tables.lower_bound).min();
-            let rest_bound = survivors[next..].first().map(|survivor| survivor.0);
-            let bound = group_bound
+            let limit = match self.pruning {
+                Pruning::None => i64::MAX,
+                Pruning::ByBounds => self.limit,
+            };
+            left = rest
                 .into_iter()
-                .chain(rest_bound)
-                .min()
-                .unwrap_or(i64::MIN);
-            let Some(options) = self.clock.options() else {
-                return Ok(Some(bound));
-            };
-            let group: Vec<&Tables> = group.iter().collect();
-            let data = &self.prepared.data;
-            let program = program(data, &group);
-            let outcome = solve::solve(&program.model, &options)?;
-            self.statistics.add(outcome.statistics());
-            for tables in &group {
-                self.programmed[tables.cell] = true;
-            }
-            if let Some(point) = outcome.solution() {
-                let plan = program.decode(data, &group, point)?;
-                self.offer(plan);
-            }
-            let group_bound = match outcome {
-                Outcome::Optimal { .. } | Outcome::Infeasible { .. } => continue,
-                Outcome::Feasible { bound, .. } => Some(bound),
-                Outcome::Unknown { bound, .. } => bound,
-            };
-            let proven = group_bound.map_or(bound, Program::integer_bound);
-            return Ok(Some(proven.min(rest_bound.unwrap_or(i64::MAX)).max(bound)));
+                .filter(|it| it.lower_bound <= limit)
+                .collect();
+        }
+        if self.model.is_none() {
+            self.model = Some(program(&self.prepared.data, &[], &self.excluded).model);
         }
         Ok(None)
     }
 
-    /// Tables of the next survivors that may still win.
-    fn next_group(
-        &mut self,
-        survivors: &[(i64, usize)],
-        next: &mut usize,
-        scratch: &mut Scratch,
-    ) -> Vec<Tables> {
-        let mut group: Vec<Tables> = Vec::new();
-        let mut columns = 0;
-        while let Some(&(lower_bound, index)) = survivors.get(*next)
-            && (group.is_empty() || columns < COLUMNS)
-        {
-            *next += 1;
-            if lower_bound > self.limit {
-                self.cells[index] = CellBound::Pruned { lower_bound };
+    /// What may be as good as the best known of the groups, whose plans are taken note of; the lowest
+    /// bounds first.
+    fn presolve(&mut self, open: &[(i64, usize)]) -> Vec<Presolved> {
+        let data = &*self.prepared.data;
+        let incumbents = match self.prepared.coupled {
+            false => Incumbents::Bound,
+            true => Incumbents::MayBeForbidden,
+        };
+        let mut left = Vec::new();
+        for &(bound, index) in open {
+            let limit = match self.pruning {
+                Pruning::None if !self.prepared.coupled => i64::MAX,
+                _ => self.limit,
+            };
+            if bound > limit {
+                break;
+            }
+            let group = &data.groups[index];
+            let presolved = presolve(group, index, &data.layers, limit, incumbents);
+            let Some(mut presolved) = presolved else {
                 continue;
+            };
+            if let Some(plan) = presolved.incumbent.take()
+                && keeps_side_rows(data, &plan)
+            {
+                self.offer(plan);
             }
-            let data = &self.prepared.data;
-            let tables = tables(&data.cells[index], index, data.layers, self.limit, scratch);
-            if let Some(tables) = tables {
-                let lower_bound = tables.lower_bound;
-                self.cells[index] = CellBound::Survivor { lower_bound };
-                columns += Program::columns(&tables);
-                group.push(tables);
-            } else {
-                let lower_bound = lower_bound.max(self.limit.saturating_add(1));
-                self.cells[index] = CellBound::Pruned { lower_bound };
-            }
+            left.push(presolved);
         }
-        group
+        left.sort_by_key(|it| (it.lower_bound, it.group));
+        left
+    }
+
+    /// Solves one program. Returns the proven bound if the time ran out.
+    fn run_program(&mut self, left: &[Presolved]) -> Result<Option<i64>, StagedError> {
+        let lowest = left.first().map_or(i64::MAX, |it| it.lower_bound);
+        let Some(options) = self.clock.options() else {
+            return Ok(Some(lowest));
+        };
+        let program = program(&self.prepared.data, left, &self.excluded);
+        let outcome = solve::solve(&program.model, &options)?;
+        self.statistics.add(outcome.statistics());
+        let plan = outcome
+            .solution()
+            .map(|point| program.decode(point))
+            .transpose()?;
+        let bound = match &outcome {
+            Outcome::Optimal { .. } | Outcome::Infeasible { .. } => None,
+            Outcome::Feasible { bound, .. } => Some(program.integer_bound(*bound).max(lowest)),
+            Outcome::Unknown { bound, .. } => {
+                let bound = bound.map(|bound| program.integer_bound(bound).max(lowest));
+                Some(bound.unwrap_or(lowest))
+            }
+        };
+        let known = self.best.as_ref().map_or(i64::MAX, |best| best.objective);
+        let decides = plan.as_ref().is_some_and(|plan| plan.objective <= known);
+        if decides || self.model.is_none() {
+            self.model = Some(program.model);
+        }
+        if let Some(plan) = plan {
+            self.offer(plan);
+        }
+        Ok(bound)
     }
 
     /// Of the plans of the best objective, the one that the written rule prefers.
     fn settle_ties(
         &mut self,
         plan: Plan,
-        survivors: &[(i64, usize)],
+        open: &[(i64, usize)],
     ) -> Result<Outcome<Plan>, StagedError> {
         let data = &*self.prepared.data;
-        let rank = |index: usize| (data.cells[index].rank, index);
-        let mut preferred: Vec<usize> = (survivors.iter())
-            .filter(|survivor| survivor.0 <= plan.objective)
-            .map(|survivor| survivor.1)
-            .filter(|&index| rank(index) <= rank(plan.cell))
+        let rank = |index: usize| (data.groups[index].rank, index);
+        let mut preferred: Vec<usize> = (open.iter())
+            .filter(|group| group.0 <= plan.objective)
+            .map(|group| group.1)
+            .filter(|&index| rank(index) <= rank(plan.group))
             .collect();
         preferred.sort_by_key(|&index| rank(index));
         for index in preferred {
-            let found = if self.prepared.coupled {
-                let statistics = &mut self.statistics;
-                canonical(data, index, plan.objective, &self.clock, statistics)?
-            } else {
-                let found =
-                    cell_optimum_within(&data.cells[index], index, data.layers, plan.objective);
-                found.map_or(Canonical::NoPlan, Canonical::Plan)
-            };
+            let found = canonical_plan(
+                self.prepared,
+                index,
+                plan.objective,
+                &self.clock,
+                &mut self.statistics,
+            )?;
             let found = match found {
                 Canonical::Plan(found) => found,
                 Canonical::NoPlan => continue,
@@ -299,10 +296,11 @@ impl Search<'_> {
                     return Ok(stopped(plan, bound, self.statistics));
                 }
             };
-            if found.objective != plan.objective {
-                let (one, other) = (found.objective, plan.objective);
+            // Beyond what the tolerances of the solver explain, one of the two is wrong.
+            let (one, other) = (found.objective, plan.objective);
+            if (one - other).abs() > 1 + other.abs() / 1_000_000 {
                 return Err(inexact(format!(
-                    "cell {index} has a plan of {one}, the program says {other}"
+                    "group {index} has a plan of {one}, the program says {other}"
                 )));
             }
             return Ok(Outcome::Optimal {
@@ -310,29 +308,25 @@ impl Search<'_> {
                 statistics: self.statistics,
             });
         }
-        let (cell, objective) = (plan.cell, plan.objective);
+        let (group, objective) = (plan.group, plan.objective);
         Err(inexact(format!(
-            "no plan of cell {cell} has the objective {objective}"
+            "no plan of group {group} has the objective {objective}"
         )))
     }
+}
 
-    fn counts(&self) -> CellCounts {
-        let count =
-            |wanted: fn(&CellBound) -> bool| self.cells.iter().filter(|cell| wanted(cell)).count();
-        let infeasible = count(|cell| matches!(cell, CellBound::Infeasible));
-        let excluded = count(|cell| matches!(cell, CellBound::Excluded { .. }));
-        let cells = self.cells.len();
-        let programmed = self
-            .programmed
-            .iter()
-            .filter(|&&programmed| programmed)
-            .count();
-        CellCounts {
-            cells,
-            infeasible,
-            excluded,
-            pruned: cells - infeasible - excluded - programmed,
-            programmed,
-        }
+/// The canonical best plan of a group of objective at most `limit`.
+pub(super) fn canonical_plan(
+    prepared: &Prepared<'_>,
+    index: usize,
+    limit: i64,
+    clock: &Clock,
+    statistics: &mut Statistics,
+) -> Result<Canonical, StagedError> {
+    let data = &*prepared.data;
+    if prepared.coupled {
+        return canonical(data, index, limit, clock, statistics);
     }
+    let found = optimum_within(&data.groups[index], index, &data.layers, limit);
+    Ok(found.map_or(Canonical::NoPlan, Canonical::Plan))
 }

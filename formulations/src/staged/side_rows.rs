@@ -1,12 +1,12 @@
-//! Side rows outside the program: what they say of a plan, and of a cell before it has one.
+//! Side rows outside the program: what they say of a plan, and of a group before it has one.
 //!
 //! A row that touches at most one stage (`g_c + h n_s <= right`) is a bound on that stage's layers in every
-//! cell, so it is moved there and the bounds and the dynamic program take it into account. A row that
+//! group, so it is moved there and the bounds and the dynamic program take it into account. A row that
 //! couples stages, or counts recomputed layers, is left to the program.
 
 use std::borrow::Cow;
 
-use super::data::{Cell, Data, SideRow};
+use super::data::{Data, Group, SideRow};
 use super::plan::Plan;
 use crate::model::Sense;
 
@@ -14,16 +14,17 @@ use crate::model::Sense;
 #[derive(Debug)]
 pub(super) struct Prepared<'a> {
     pub(super) data: Cow<'a, Data>,
-    /// The last row that changed a bound of each cell; empty without rows.
+    /// The last row that changed a bound of each group; empty without rows.
     tightened_by: Vec<Option<usize>>,
     /// Whether some row is left to the program.
     pub(super) coupled: bool,
 }
 
 impl Prepared<'_> {
-    /// The row that changed a bound of a cell.
-    pub(super) fn tightened_by(&self, cell: usize) -> Option<usize> {
-        self.tightened_by.get(cell).copied().flatten()
+    /// The row that changed a bound of a group.
+    pub(super) fn tightened_by(&self, group: usize) -> Option<&SideRow> {
+        let row = self.tightened_by.get(group).copied().flatten()?;
+        Some(&self.data.side_rows[row])
     }
 }
 
@@ -38,16 +39,16 @@ pub(super) fn prepare(data: &Data) -> Prepared<'_> {
         };
     }
     let mut tight = data.clone();
-    let mut tightened_by = vec![None; data.cells.len()];
+    let mut tightened_by = vec![None; data.groups.len()];
     for (index, row) in data
         .side_rows
         .iter()
         .enumerate()
         .filter(|(_, row)| simple(row))
     {
-        for (cell_index, cell) in tight.cells.iter_mut().enumerate() {
-            if row.scope.contains(cell_index) && tighten(row, cell_index, cell) {
-                tightened_by[cell_index] = Some(index);
+        for (group_index, group) in tight.groups.iter_mut().enumerate() {
+            if tighten(row, group_index, group) {
+                tightened_by[group_index] = Some(index);
             }
         }
     }
@@ -63,16 +64,16 @@ fn couples(row: &SideRow) -> bool {
 }
 
 /// Whether a row with one term changed the bounds of its stage.
-fn tighten(row: &SideRow, index: usize, cell: &mut Cell) -> bool {
-    let count = cell.stages.len();
+fn tighten(row: &SideRow, index: usize, group: &mut Group) -> bool {
+    let count = group.stages.len();
     let Some(term) = row.layers.first() else {
         return false;
     };
     let Some(stage) = term.stage.of(count).filter(|_| term.coefficient != 0) else {
         return false;
     };
-    let stage = &mut cell.stages[stage];
-    let room = row.right - row.cells.get(index).copied().unwrap_or(0);
+    let stage = &mut group.stages[stage];
+    let room = row.right - row.groups.get(index).copied().unwrap_or(0);
     let (down, up) = (
         room.div_euclid(term.coefficient),
         -(-room).div_euclid(term.coefficient),
@@ -99,15 +100,12 @@ fn tighten(row: &SideRow, index: usize, cell: &mut Cell) -> bool {
 }
 
 /// Left side minus right side of a row where the sense forbids the difference, else zero.
-pub(super) fn excess(row: &SideRow, cell: usize, layers: &[i64], recomputed: i64) -> i64 {
-    if !row.scope.contains(cell) {
-        return 0;
-    }
+pub(super) fn excess(row: &SideRow, group: usize, layers: &[i64], recomputed: i64) -> i64 {
     let terms = row.layers.iter().filter_map(|term| {
         let stage = term.stage.of(layers.len())?;
         Some(term.coefficient * layers[stage])
     });
-    let own = row.cells.get(cell).copied().unwrap_or(0);
+    let own = row.groups.get(group).copied().unwrap_or(0);
     let difference = own + terms.sum::<i64>() + row.recomputed * recomputed - row.right;
     let holds = match row.sense {
         Sense::AtMost => difference <= 0,
@@ -120,22 +118,19 @@ pub(super) fn excess(row: &SideRow, cell: usize, layers: &[i64], recomputed: i64
 /// Whether a plan satisfies every side row.
 pub(super) fn keeps_side_rows(data: &Data, plan: &Plan) -> bool {
     let recomputed = plan.recomputed.iter().flatten().sum();
-    let keeps = |row| excess(row, plan.cell, &plan.layers, recomputed) == 0;
+    let keeps = |row| excess(row, plan.group, &plan.layers, recomputed) == 0;
     data.side_rows.iter().all(keeps)
 }
 
-/// Whether a row cannot hold for a cell: by the least and the most that its left side can be while the
+/// Whether a row cannot hold for a group: by the least and the most that its left side can be while the
 /// stages share all layers, or because an equation has no solution in integers, since what divides every
 /// coefficient does not divide the right side.
-pub(super) fn excludes(row: &SideRow, index: usize, cell: &Cell, layers: i64) -> bool {
-    if !row.scope.contains(index) {
-        return false;
-    }
-    let coefficients = by_stage(row, cell.stages.len());
-    let room = row.right - row.cells.get(index).copied().unwrap_or(0);
+pub(super) fn excludes(row: &SideRow, index: usize, group: &Group, layers: i64) -> bool {
+    let coefficients = by_stage(row, group.stages.len());
+    let room = row.right - row.groups.get(index).copied().unwrap_or(0);
     let recomputed = row.recomputed * layers;
     let most = |sign: i64| {
-        let of_layers = most_of_layers(&coefficients, sign, cell, layers)?;
+        let of_layers = most_of_layers(&coefficients, sign, group, layers)?;
         Some(of_layers + (sign * recomputed).max(0))
     };
     let (Some(most), Some(negated_least)) = (most(1), most(-1)) else {
@@ -166,12 +161,12 @@ fn by_stage(row: &SideRow, stages: usize) -> Vec<i64> {
 
 /// The most that `sign sum_s h_s n_s` can be: every stage has its fewest layers, and the others go where
 /// they count most. `None` where the stages cannot share the layers.
-fn most_of_layers(coefficients: &[i64], sign: i64, cell: &Cell, layers: i64) -> Option<i64> {
-    let mut left = layers - cell.stages.iter().map(|it| it.lower_layers).sum::<i64>();
+fn most_of_layers(coefficients: &[i64], sign: i64, group: &Group, layers: i64) -> Option<i64> {
+    let mut left = layers - group.stages.iter().map(|it| it.lower_layers).sum::<i64>();
     let mut stages: Vec<_> = coefficients
         .iter()
         .map(|it| sign * it)
-        .zip(&cell.stages)
+        .zip(&group.stages)
         .collect();
     stages.sort_by_key(|&(coefficient, _)| std::cmp::Reverse(coefficient));
     let mut most = 0;

@@ -1,194 +1,175 @@
-//! The exact tables of a cell within the windows that the best known objective leaves.
+//! What each stage costs with each run of consecutive layers that it can have.
 //!
-//! A plan of objective at most `U` has, with the floors of [`bounds`](super::bounds),
-//! `T_s(n_s) <= (U - constant - b (L t + E + extra) - w delta*) / a` and
-//! `D_s(n_s) <= (U - constant - b (L t + E + extra) - a tau*) / w` on every stage (no window where the
-//! weight is zero). Both sides grow with `n`, so the window is an interval; its lower end follows from
-//! what the other stages can hold at most.
+//! An interval `i..j` of layers is a stage that starts at position `i` and ends before `j`. Its least extra
+//! time `R_s(i, j)` depends on the number of layers of each kind alone and does not fall as the interval
+//! grows.
 
-use super::bounds::{Floors, Scratch, bottleneck};
-use super::data::Cell;
-use super::plan::{stage_delta, stage_time};
-use super::recompute::{Recompute, least_recompute};
+use super::data::{Group, Layers};
+use super::plan::{stage_delta, stage_time, value};
+use super::recompute::least_recompute;
 
-/// Least recomputation of a stage for each number of layers of its window.
-#[derive(Debug, Clone)]
-pub(super) struct StageTable {
-    /// First number of layers of the window.
-    pub(super) lower: i64,
-    /// Recomputation for `lower`, `lower + 1`, and so on; never empty.
-    pub(super) recompute: Vec<Recompute>,
-    /// `T_s(n)` likewise.
-    pub(super) times: Vec<i64>,
+/// Consecutive layers as a stage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Interval {
+    pub(super) start: usize,
+    pub(super) end: usize,
+    /// `T_s` with the least recomputation.
+    pub(super) time: i64,
+    /// `R_s`.
+    pub(super) extra: i64,
+    /// `D_s`.
+    pub(super) delta: i64,
 }
 
-impl StageTable {
-    /// Last number of layers of the window.
-    pub(super) fn upper(&self) -> i64 {
-        self.lower + self.times.len() as i64 - 1
-    }
-
-    /// The recomputation of a number of layers within the window.
-    pub(super) fn recompute(&self, layers: i64) -> Recompute {
-        self.recompute[(layers - self.lower) as usize]
-    }
-
-    /// The time of a number of layers within the window.
-    pub(super) fn time(&self, layers: i64) -> i64 {
-        self.times[(layers - self.lower) as usize]
-    }
+/// What no stage may exceed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ceilings {
+    pub(super) time: i64,
+    pub(super) delta: i64,
 }
 
-/// Tables of all stages of a cell.
-#[derive(Debug, Clone)]
-pub(super) struct Tables {
-    /// Index of the cell.
-    pub(super) cell: usize,
-    pub(super) stages: Vec<StageTable>,
-    /// Floors from the exact tables.
-    pub(super) floors: Floors,
-    /// No plan of the cell is below this.
-    pub(super) lower_bound: i64,
-}
-
-/// Tables of a cell that fits; `None` if it has no plan of objective at most `limit`.
-pub(super) fn tables(
-    cell: &Cell,
-    index: usize,
-    layers: i64,
-    limit: i64,
-    scratch: &mut Scratch,
-) -> Option<Tables> {
-    let mut floors = bottleneck(cell, layers, scratch);
-    let extra = floors.extra;
-    let slack = limit.saturating_sub(floors.objective(cell, extra));
-    if slack < 0 {
-        return None;
-    }
-    let window = |weight: i64, floor: i64| {
-        if weight == 0 {
-            i64::MAX
-        } else {
-            floor.saturating_add(slack / weight)
-        }
+impl Ceilings {
+    pub(super) const NONE: Self = Self {
+        time: i64::MAX,
+        delta: i64::MAX,
     };
-    let slowest = window(cell.weights.slowest, floors.slowest);
-    let delta = window(cell.weights.delta, floors.delta);
-    let mut stages = Vec::with_capacity(cell.stages.len());
-    for (stage, &upper) in scratch.upper.iter().enumerate() {
-        stages.push(stage_table(cell, stage, upper, slowest, delta)?);
-    }
-    narrow(&mut stages, layers)?;
-    floors.slowest = floors.slowest.max(slowest_at_least(&stages, layers));
-    let lower_bound = floors.objective(cell, extra.max(convex_extra(&stages, layers)));
-    (lower_bound <= limit).then_some(Tables {
-        cell: index,
-        stages,
-        floors,
-        lower_bound,
-    })
 }
 
-fn stage_table(
-    cell: &Cell,
-    stage: usize,
-    upper: i64,
-    slowest: i64,
-    delta: i64,
-) -> Option<StageTable> {
-    let lower = cell.stages[stage].lower_layers;
-    let mut table = StageTable {
-        lower,
-        recompute: Vec::new(),
-        times: Vec::new(),
-    };
-    for layers in lower..=upper {
-        let Some(recompute) = least_recompute(cell, &cell.stages[stage], layers) else {
-            break;
+/// Costs of the stages of a group, each computed once for each number of layers of each kind.
+pub(super) struct Costs<'a> {
+    group: &'a Group,
+    layers: &'a Layers,
+    /// Of each position a number whose differences tell the layers between apart by their kinds.
+    codes: Vec<usize>,
+    /// Of each stage and difference of codes; `None` inside where nothing fits.
+    known: Vec<Vec<Option<Option<Interval>>>>,
+}
+
+impl<'a> Costs<'a> {
+    pub(super) fn new(group: &'a Group, layers: &'a Layers) -> Self {
+        let count = layers.count() as usize;
+        let all = layers.all();
+        let code = |position: usize| {
+            let before = layers.between(0, position);
+            let digits = before.iter().zip(&all).rev();
+            digits.fold(0, |code, (&own, &most)| code * (most + 1) + own) as usize
         };
-        let time = stage_time(cell, stage, layers, recompute.extra_time);
-        if time > slowest || stage_delta(cell, stage, layers) > delta {
-            break;
+        let codes: Vec<usize> = (0..=count).map(code).collect();
+        let width = codes[count] + 1;
+        Self {
+            group,
+            layers,
+            codes,
+            known: vec![vec![None; width]; group.stages.len()],
         }
-        table.recompute.push(recompute);
-        table.times.push(time);
     }
-    (!table.times.is_empty()).then_some(table)
+
+    /// The cheapest stage of these layers; `None` if it does not fit.
+    pub(super) fn interval(&mut self, stage: usize, start: usize, end: usize) -> Option<Interval> {
+        let (group, layers) = (self.group, self.layers);
+        let known = &mut self.known[stage][self.codes[end] - self.codes[start]];
+        let found = known.get_or_insert_with(|| {
+            let counts = layers.between(start, end);
+            let extra = least_recompute(group, &group.stages[stage], &counts)?.extra_time;
+            Some(Interval {
+                start,
+                end,
+                time: stage_time(group, stage, &counts, extra),
+                extra,
+                delta: stage_delta(group, stage, &counts),
+            })
+        });
+        found.map(|interval| Interval {
+            start,
+            end,
+            ..interval
+        })
+    }
+
+    /// The intervals of each stage that fit, lie below the ceilings and can be reached from the first.
+    /// Starts and ends ascend.
+    pub(super) fn intervals(&mut self, ceilings: Ceilings) -> Vec<Vec<Interval>> {
+        let count = self.layers.count();
+        let stages = &self.group.stages;
+        let mut least_after: i64 = stages.iter().map(|stage| stage.lower_layers).sum();
+        let mut most_after: i64 = stages.iter().map(|it| it.upper_layers.min(count)).sum();
+        let mut reached = vec![false; count as usize + 1];
+        reached[0] = true;
+        let mut all = Vec::with_capacity(stages.len());
+        for (index, stage) in stages.iter().enumerate() {
+            least_after -= stage.lower_layers;
+            most_after -= stage.upper_layers.min(count);
+            let mut next = vec![false; reached.len()];
+            let mut intervals = Vec::new();
+            for start in (0..=count).filter(|&start| reached[start as usize]) {
+                let first = (start + stage.lower_layers).max(count - most_after);
+                let last = (start + stage.upper_layers).min(count - least_after);
+                for end in first..=last {
+                    let interval = self.interval(index, start as usize, end as usize);
+                    let below =
+                        |it: &Interval| it.time <= ceilings.time && it.delta <= ceilings.delta;
+                    let Some(interval) = interval.filter(below) else {
+                        break;
+                    };
+                    next[interval.end] = true;
+                    intervals.push(interval);
+                }
+            }
+            reached = next;
+            all.push(intervals);
+        }
+        all
+    }
 }
 
-/// Raises the lower end of every window to what the others leave.
-fn narrow(stages: &mut [StageTable], layers: i64) -> Option<()> {
-    let most: i64 = stages.iter().map(StageTable::upper).sum();
-    for table in stages.iter_mut() {
-        let least = layers - (most - table.upper());
-        if least > table.upper() {
-            return None;
+/// No way to a position.
+pub(super) const NO_WAY: i64 = i64::MAX / 4;
+
+/// `min max` of a value of the intervals over all ways from the first layer to the last; `None` if none.
+pub(super) fn bottleneck(
+    intervals: &[Vec<Interval>],
+    count: usize,
+    value: impl Fn(&Interval) -> i64,
+) -> Option<i64> {
+    let mut reached = vec![NO_WAY; count + 1];
+    reached[0] = i64::MIN;
+    for stage in intervals {
+        let mut next = vec![NO_WAY; count + 1];
+        for interval in stage {
+            let way = reached[interval.start].max(value(interval));
+            next[interval.end] = next[interval.end].min(way);
         }
-        if least > table.lower {
-            let dropped = (least - table.lower) as usize;
-            table.recompute.drain(..dropped);
-            table.times.drain(..dropped);
-            table.lower = least;
-        }
+        reached = next;
     }
-    let least: i64 = stages.iter().map(|table| table.lower).sum();
-    (least <= layers && layers <= most).then_some(())
+    Some(reached[count]).filter(|&way| way < NO_WAY)
 }
 
-/// `min {v : sum_s max {n : T_s(n) <= v} >= L}` from the tables.
-fn slowest_at_least(stages: &[StageTable], layers: i64) -> i64 {
-    let mut slowest = stages
-        .iter()
-        .map(|table| table.times[0])
-        .max()
-        .unwrap_or(i64::MIN);
-    let mut times: Vec<i64> = stages
-        .iter()
-        .flat_map(|table| table.times[1..].iter().copied())
-        .collect();
-    let lower: i64 = stages.iter().map(|table| table.lower).sum();
-    // Times do not decrease along a stage, so the layers above the lower ends that are least slow are
-    // a distribution.
-    if let Some(further) = (layers - lower)
-        .checked_sub(1)
-        .filter(|&further| further >= 0)
-    {
-        let further = further as usize;
-        if further < times.len() {
-            slowest = slowest.max(*times.select_nth_unstable(further).1);
-        }
+/// What a stage may have at most in a plan of objective at most `limit`, were the others nothing but
+/// their layers.
+pub(super) fn ceilings(group: &Group, layers: &Layers, limit: i64) -> Ceilings {
+    if limit == i64::MAX {
+        return Ceilings::NONE;
     }
-    slowest
-}
-
-/// `min sum_s R_s(n_s)` over `sum_s n_s = L` with every `R_s` replaced by its lower convex envelope,
-/// rounded down.
-fn convex_extra(stages: &[StageTable], layers: i64) -> i64 {
-    let mut extra = 0.0;
-    let mut left = layers;
-    let mut segments = Vec::new();
-    for table in stages {
-        left -= table.lower;
-        extra += table.recompute[0].extra_time as f64;
-        let mut from = 0;
-        while from + 1 < table.recompute.len() {
-            let slope = |to: usize| {
-                let rise = table.recompute[to].extra_time - table.recompute[from].extra_time;
-                rise as f64 / (to - from) as f64
-            };
-            let after = from + 1..table.recompute.len();
-            let Some(to) = after.rev().min_by(|&a, &b| slope(a).total_cmp(&slope(b))) else {
-                break;
-            };
-            segments.push((slope(to), (to - from) as i64));
-            from = to;
-        }
+    let of_layers = group.kinds.iter().zip(layers.all());
+    let (mut total, mut delta) = (0, 0);
+    for (kind, count) in of_layers {
+        total += kind.time * count;
+        delta += kind.delta * count;
     }
-    segments.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-    for (slope, width) in segments {
-        let taken = left.min(width);
-        extra += slope * taken as f64;
-        left -= taken;
+    let stages = group.stages.len() as i64;
+    for stage in &group.stages {
+        total += stage.extra_time;
+        delta += stage.extra_delta;
     }
-    ((extra * (1.0 - 1e-9)).ceil() as i64 - 1).max(0)
+    // No largest is below the mean.
+    let least = [total.div_euclid(stages), delta.div_euclid(stages)];
+    let spare = limit - value(group, least[0], total, least[1]);
+    let ceiling = |weight: i64, least: i64| match weight {
+        0 => i64::MAX,
+        _ => least + spare.div_euclid(weight),
+    };
+    Ceilings {
+        time: ceiling(group.weights.slowest, least[0]),
+        delta: ceiling(group.weights.delta, least[1]),
+    }
 }

@@ -6,4 +6,5 @@ use super::*;
 
 mod agreement;
 mod by_hand;
+mod enumeration;
 mod random;

@@ -1,61 +1,67 @@
-//! The best plans of several cells.
+//! The best plans of several groups.
 
 use super::StagedError;
 use super::check::check;
 use super::data::Data;
-use super::dynamic::cell_optimum_within;
-use super::lexicographic::{Canonical, canonical};
+use super::lexicographic::Canonical;
 use super::limits::{Clock, cutoffs};
 use super::plan::Plan;
-use super::screen::screen;
+use super::search::{bounds, canonical_plan};
 use super::side_rows::{Prepared, prepare};
 use crate::solve::{Outcome, SolverOptions, Statistics};
 
-/// The best plans of `count` classes of cells, one a class, the best first. With `|cell| cell` every cell
-/// is a class of its own; with another map the plans differ in what it tells apart. Fewer plans come back
-/// when fewer classes have any.
+/// What is asked for beside the best plan.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted {
+    /// Classes of groups.
+    pub classes: usize,
+    /// How far above the last of them a plan may still be of use.
+    pub slack: i64,
+}
+
+/// The best plans of the groups that may belong to one of the `classes` best classes, one a group, the best
+/// first: all up to `slack` above the best plan of the last of these classes. With `|group| group` every
+/// group is a class of its own; with another map the plans differ in what it tells apart.
 ///
-/// Cells are screened against the `count`-th best known class and solved one by one in the order of their
-/// bounds. Of equal objective the lowest rank comes first, then the first cell.
+/// Groups are solved one by one in the order of their bounds. Of equal objective the lowest rank comes
+/// first, then the first group.
 ///
 /// # Errors
 /// When the data cannot be used, or the solver fails or gives an answer that is not one.
 pub fn top(
     data: &Data,
-    count: usize,
+    wanted: Wanted,
     class: impl Fn(usize) -> usize,
     options: &SolverOptions,
 ) -> Result<Outcome<Vec<Plan>>, StagedError> {
     check(data)?;
-    let clock = Clock::start(options);
     let prepared = prepare(data);
-    let screening = screen(data, &prepared, count, &class);
+    let (open, _) = bounds(data, &prepared);
     let mut search = Search {
         prepared: &prepared,
-        clock,
-        count,
+        clock: Clock::start(options, data.units.objective),
+        wanted,
         class,
-        best: Vec::new(),
+        found: Vec::new(),
         statistics: Statistics::default(),
     };
-    let limit = screening.limit;
-    let lowest = screening.survivors.first().map_or(0, |survivor| survivor.0);
-    let first = if prepared.coupled { lowest } else { limit };
-    for cutoff in cutoffs(first, limit) {
-        search.best.clear();
-        if let Some(bound) = search.run(&screening.survivors, cutoff)? {
-            return Ok(stopped(search.best, bound, search.statistics));
+    let lowest = open.first().map_or(0, |group| group.0);
+    let first = if prepared.coupled { lowest } else { i64::MAX };
+    for cutoff in cutoffs(first, i64::MAX) {
+        search.found.clear();
+        if let Some(bound) = search.run(&open, cutoff)? {
+            return Ok(stopped(search.found, bound, search.statistics));
         }
-        if search.best.len() == count {
+        if search.limit() < cutoff.saturating_sub(wanted.slack) {
             break;
         }
     }
-    let (best, statistics) = (search.best, search.statistics);
-    if best.is_empty() {
+    let (found, statistics) = (search.found, search.statistics);
+    if found.is_empty() {
         return Ok(Outcome::Infeasible { statistics });
     }
     Ok(Outcome::Optimal {
-        solution: best,
+        solution: found,
         statistics,
     })
 }
@@ -63,69 +69,61 @@ pub fn top(
 struct Search<'a, F> {
     prepared: &'a Prepared<'a>,
     clock: Clock,
-    count: usize,
+    wanted: Wanted,
     class: F,
-    /// The best plans of different classes, the best first.
-    best: Vec<Plan>,
+    /// One plan of each group that may matter, the best first.
+    found: Vec<Plan>,
     statistics: Statistics,
 }
 
 impl<F: Fn(usize) -> usize> Search<'_, F> {
-    /// The best plans up to a limit. Returns the proven bound if the time ran out.
-    fn run(
-        &mut self,
-        survivors: &[(i64, usize)],
-        mut limit: i64,
-    ) -> Result<Option<i64>, StagedError> {
-        let data = &*self.prepared.data;
-        for &(lower_bound, index) in survivors {
+    /// The plans up to a cutoff. Returns the proven bound if the time ran out.
+    fn run(&mut self, open: &[(i64, usize)], cutoff: i64) -> Result<Option<i64>, StagedError> {
+        for &(lower_bound, index) in open {
+            let limit = self.limit().saturating_add(self.wanted.slack).min(cutoff);
             if lower_bound > limit {
                 break;
             }
-            let found = if self.prepared.coupled {
-                canonical(data, index, limit, &self.clock, &mut self.statistics)?
-            } else {
-                let found = cell_optimum_within(&data.cells[index], index, data.layers, limit);
-                found.map_or(Canonical::NoPlan, Canonical::Plan)
-            };
-            match found {
+            let (clock, statistics) = (&self.clock, &mut self.statistics);
+            match canonical_plan(self.prepared, index, limit, clock, statistics)? {
                 Canonical::Plan(plan) => self.offer(plan),
-                Canonical::NoPlan => continue,
+                Canonical::NoPlan => {}
                 Canonical::TimeOver => return Ok(Some(lower_bound)),
-            }
-            if self.best.len() == self.count {
-                limit = self
-                    .best
-                    .last()
-                    .map_or(limit, |plan| limit.min(plan.objective));
             }
         }
         Ok(None)
     }
 
-    fn offer(&mut self, plan: Plan) {
-        let data = &*self.prepared.data;
-        let rank = |plan: &Plan| (plan.objective, data.cells[plan.cell].rank, plan.cell);
-        let class = (self.class)(plan.cell);
-        let known = self
-            .best
-            .iter()
-            .position(|known| (self.class)(known.cell) == class);
-        if let Some(known) = known {
-            if rank(&self.best[known]) <= rank(&plan) {
-                return;
+    /// Objective of the last of the best classes.
+    fn limit(&self) -> i64 {
+        let mut classes = Vec::with_capacity(self.wanted.classes);
+        for plan in &self.found {
+            let class = (self.class)(plan.group);
+            if !classes.contains(&class) {
+                classes.push(class);
             }
-            self.best.remove(known);
+            if classes.len() == self.wanted.classes {
+                return plan.objective;
+            }
         }
-        let place = self.best.partition_point(|known| rank(known) < rank(&plan));
-        self.best.insert(place, plan);
-        self.best.truncate(self.count);
+        i64::MAX
+    }
+
+    fn offer(&mut self, plan: Plan) {
+        let groups = &self.prepared.data.groups;
+        let rank = |plan: &Plan| (plan.objective, groups[plan.group].rank, plan.group);
+        let place = self
+            .found
+            .partition_point(|known| rank(known) < rank(&plan));
+        self.found.insert(place, plan);
+        let limit = self.limit().saturating_add(self.wanted.slack);
+        self.found.retain(|plan| plan.objective <= limit);
     }
 }
 
 /// The plans so far; whatever is missing among them is not below the bound.
-fn stopped(best: Vec<Plan>, bound: i64, statistics: Statistics) -> Outcome<Vec<Plan>> {
-    let Some(first) = best.first() else {
+fn stopped(found: Vec<Plan>, bound: i64, statistics: Statistics) -> Outcome<Vec<Plan>> {
+    let Some(first) = found.first() else {
         let bound = Some(bound as f64);
         return Outcome::Unknown { bound, statistics };
     };
@@ -133,7 +131,7 @@ fn stopped(best: Vec<Plan>, bound: i64, statistics: Statistics) -> Outcome<Vec<P
     Outcome::Feasible {
         gap: (first.objective - bound) as f64,
         bound: bound as f64,
-        solution: best,
+        solution: found,
         statistics,
     }
 }

@@ -99,8 +99,7 @@ pub fn pick(
         return Ok(None);
     }
     let layouts: Vec<GivenLayout> = contenders.iter().map(given).collect();
-    let program = given_layouts::data(&layouts, max_oom_risk);
-    let chosen = given_layouts::best(program, top)?;
+    let chosen = given_layouts::best(&layouts, max_oom_risk, top);
     Ok(Some(judge(contenders, &chosen, best, max_oom_risk)))
 }
 

@@ -1,7 +1,7 @@
 //! Whether the layers of a combination have room in memory, by the framework's rules or without
 //! them.
 
-use formulations::staged::{Shortage, cell_optimum, fits, shortage};
+use formulations::staged::{Layers, Shortage, fits, optimum, shortage};
 
 use crate::axis::FlaggedCombination;
 use crate::cost_model::Costs;
@@ -10,8 +10,8 @@ use crate::instance::Instance;
 use crate::layout::{Checkpointing, Combination, Layout};
 use crate::plan::{Extent, Formulation};
 use crate::planner::cost_table::{CostTable, Entry};
+use crate::planner::groups::{Choice, Variant, choices, variants};
 use crate::planner::quantise::{self, CellUnits, Quantum};
-use crate::planner::staged_cells::{Choice, Variant, choices, variants};
 use crate::quantity::Seconds;
 use crate::rules::{self, Requirement, Rule, RuleSet};
 use crate::space;
@@ -106,7 +106,7 @@ impl Room {
         let of_cell = self.variants(freedom, cell, units, flags, capacity);
         of_cell
             .iter()
-            .any(|(_, variant)| fits(&variant.cell, self.layers))
+            .any(|(_, variant)| fits(&variant.group, self.layers))
     }
 
     /// Whether a cell may fit, whatever the framework's rules: no layout of the cell fits if not.
@@ -120,7 +120,7 @@ impl Room {
         let of_cell = self.variants(freest, cell, &self.units(cell), flags, capacity);
         of_cell
             .iter()
-            .any(|(_, variant)| fits(&variant.cell, self.layers))
+            .any(|(_, variant)| fits(&variant.group, self.layers))
     }
 
     /// The least that the cell misses with these flags by the framework's own rules; `None` if it
@@ -143,7 +143,7 @@ impl Room {
             return (amount > 0).then_some(Shortfall { amount, layout });
         }
         let of_cell = self.variants(own, cell, units, flags, capacity);
-        let amount = |variant: &Variant| match shortage(&variant.cell, self.layers) {
+        let amount = |variant: &Variant| match shortage(&variant.group, self.layers) {
             Some(Shortage::Memory { amount, .. }) => amount,
             None => 0,
             Some(Shortage::Layers) => i64::MAX,
@@ -155,8 +155,8 @@ impl Room {
         if amount == 0 || amount == i64::MAX {
             return None;
         }
-        variant.cell.capacity += amount;
-        let plan = cell_optimum(&variant.cell, 0, self.layers)?;
+        variant.group.capacity += amount;
+        let plan = optimum(&variant.group, 0, &Layers::alike(self.layers))?;
         Some(Shortfall {
             amount,
             layout: variant.layout(&choice, &plan),
@@ -202,10 +202,11 @@ impl Room {
             },
             broken: RuleSet::EMPTY,
             cell: Some(0),
-            bound: 0,
         });
         let table = CostTable {
             instance: &freedom.instance,
+            formulation: Formulation::Staged,
+            layers: Layers::alike(self.layers),
             quantum: self.quantum,
             capacity,
             cells: vec![units.clone()],

@@ -83,7 +83,8 @@ fn no_layout_is_below_the_lower_limit_of_memory() {
         let values = values::all_values(&instance);
         let room = room::Room::new(&instance, Formulation::Staged);
         let flags = search::flags(&values);
-        let table = crate::planner::cost_table::CostTable::new(&instance);
+        let table =
+            crate::planner::cost_table::CostTable::new(&instance, crate::plan::Formulation::Staged);
         let mut checked = 0;
         for entry in table.entries.iter().filter(|entry| entry.cell.is_some()) {
             let cell = entry.candidate.combination;

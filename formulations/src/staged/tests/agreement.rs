@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 
-use super::super::bounds::{Scratch, balance_bound, bottleneck_bound, fits};
-use super::super::oracle::cell_oracle;
+use super::super::bounds::{Scratch, balance_bound, bottleneck_bound};
 use super::super::recompute::{least_recompute, memory};
+use super::enumeration::{all_counts, group_oracle, oracle};
 use super::random::{Size, data, data_with_rows, large_data};
 use super::*;
 use crate::solve::{Outcome, SolverOptions};
@@ -13,14 +13,24 @@ const ONE_MODE: Size = Size {
     layers: 6,
     stages: 4,
     modes: 1,
-    cells: 4,
+    groups: 4,
+    kinds: 1,
 };
 
 const MANY_MODES: Size = Size {
     layers: 4,
     stages: 3,
     modes: 3,
-    cells: 2,
+    groups: 2,
+    kinds: 1,
+};
+
+const KINDS: Size = Size {
+    layers: 5,
+    stages: 3,
+    modes: 2,
+    groups: 3,
+    kinds: 3,
 };
 
 fn config(cases: u32) -> ProptestConfig {
@@ -33,10 +43,10 @@ fn config(cases: u32) -> ProptestConfig {
 }
 
 fn solve(data: &Data) -> Report {
-    super::solve(data, &SolverOptions::default()).unwrap()
+    super::solve(data, &SolverOptions::default(), Pruning::ByBounds).unwrap()
 }
 
-/// The program gives the canonical plan, and every bound holds.
+/// The program gives the canonical plan, over all groups together and over each alone.
 fn check(data: &Data) -> Result<(), TestCaseError> {
     let report = solve(data);
     let expected = oracle(data);
@@ -45,59 +55,45 @@ fn check(data: &Data) -> Result<(), TestCaseError> {
         let infeasible = matches!(report.outcome, Outcome::Infeasible { .. });
         prop_assert!(infeasible, "{:?}", report.outcome);
     }
-    for (index, bound) in report.cells.iter().enumerate() {
-        let best = cell_oracle(data, index).map(|plan| plan.objective);
-        match *bound {
-            CellBound::Infeasible | CellBound::Excluded { .. } => prop_assert_eq!(best, None),
-            CellBound::Survivor { lower_bound } => {
-                prop_assert!(best.is_none_or(|best| lower_bound <= best));
-            }
-            CellBound::Pruned { lower_bound } => {
-                let objective = expected.as_ref().map(|plan| plan.objective);
-                prop_assert!(best.is_none_or(|best| lower_bound <= best));
-                prop_assert!(objective.is_some_and(|objective| objective < lower_bound));
-            }
-        }
-    }
-    let counts = report.counts;
-    prop_assert_eq!(
-        counts.infeasible + counts.excluded + counts.pruned + counts.programmed,
-        data.cells.len()
-    );
+    let one_by_one = super::solve(data, &SolverOptions::default(), Pruning::None).unwrap();
+    prop_assert_eq!(one_by_one.outcome.solution(), expected.as_ref());
     Ok(())
 }
 
-/// The dynamic program, the bounds and the shortage of each cell by themselves.
-fn check_cells(data: &Data) -> Result<(), TestCaseError> {
-    for (index, cell) in data.cells.iter().enumerate() {
-        let best = cell_oracle(data, index);
-        prop_assert_eq!(&cell_optimum(cell, index, data.layers), &best);
-        prop_assert_eq!(
-            fits(cell, data.layers, &mut Scratch::default()),
-            best.is_some()
-        );
-        prop_assert_eq!(shortage(cell, data.layers).is_none(), best.is_some());
-        let bound = bottleneck_bound(cell, data.layers);
+/// The dynamic program, and for layers of one kind the bounds and the shortage, of each group by itself.
+fn check_groups(data: &Data) -> Result<(), TestCaseError> {
+    let (layers, count) = (&data.layers, data.layers.count());
+    for (index, group) in data.groups.iter().enumerate() {
+        let best = group_oracle(data, index);
+        prop_assert_eq!(&optimum(group, index, layers), &best);
+        if let Some(best) = &best {
+            let within = |limit| optimum_within(group, index, layers, limit);
+            prop_assert_eq!(within(best.objective), Some(best.clone()));
+            prop_assert_eq!(within(best.objective - 1), None);
+        }
+        if group.kinds.len() > 1 {
+            continue;
+        }
+        prop_assert_eq!(fits(group, count), best.is_some());
+        prop_assert_eq!(shortage(group, count).is_none(), best.is_some());
+        let bound = bottleneck_bound(group, count, &mut Scratch::default());
         prop_assert_eq!(bound.is_some(), best.is_some());
         let Some(best) = best else {
-            if let Some(Shortage::Memory { amount, .. }) = shortage(cell, data.layers) {
-                let with = |capacity| Cell {
+            if let Some(Shortage::Memory { amount, .. }) = shortage(group, count) {
+                let with = |capacity| Group {
                     capacity,
-                    ..cell.clone()
+                    ..group.clone()
                 };
-                let enough = with(cell.capacity + amount);
-                prop_assert_eq!(shortage(&enough, data.layers), None);
-                prop_assert!(shortage(&with(enough.capacity - 1), data.layers).is_some());
+                let enough = with(group.capacity + amount);
+                prop_assert_eq!(shortage(&enough, count), None);
+                prop_assert!(shortage(&with(enough.capacity - 1), count).is_some());
             }
             continue;
         };
-        let within = |limit| cell_optimum_within(cell, index, data.layers, limit);
-        prop_assert_eq!(within(best.objective), Some(best.clone()));
-        prop_assert_eq!(within(best.objective - 1), None);
         prop_assert!(bound.is_some_and(|bound| bound <= best.objective));
-        prop_assert!(balance_bound(cell, data.layers) <= best.objective);
-        if let Some(near_even) = near_even(cell, data.layers)
-            && cell.partition == Partition::Free
+        prop_assert!(balance_bound(group, count) <= best.objective);
+        if let Some(near_even) = near_even(group, count)
+            && group.partition == Partition::Free
         {
             prop_assert!(best.objective <= near_even);
         }
@@ -105,28 +101,26 @@ fn check_cells(data: &Data) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// The elimination of recomputation against all counts.
+/// The least recomputation against all counts.
 fn check_recompute(data: &Data) -> Result<(), TestCaseError> {
-    for cell in data
-        .cells
+    for group in data
+        .groups
         .iter()
-        .filter(|cell| cell.recompute == RecomputeRule::Free)
+        .filter(|group| group.recompute == RecomputeRule::Free)
     {
-        for (stage, layers) in cell
+        for (stage, end) in group
             .stages
             .iter()
-            .flat_map(|stage| (0..=data.layers).map(move |layers| (stage, layers)))
+            .flat_map(|stage| (0..=data.layers.count()).map(move |end| (stage, end)))
         {
-            let modes = cell.modes.len();
-            let all = counts_up_to(modes, layers)
-                .into_iter()
-                .filter_map(|counts| {
-                    let memory = memory(cell, stage, layers, &counts);
-                    let pairs = cell.modes.iter().zip(counts);
-                    let time: i64 = pairs.map(|(mode, count)| mode.extra_time * count).sum();
-                    (memory <= cell.capacity).then_some((time, memory, counts))
-                });
-            let found = least_recompute(cell, stage, layers);
+            let layers = data.layers.between(0, end as usize);
+            let all = all_counts(group, &layers).into_iter().filter_map(|counts| {
+                let memory = memory(group, stage, &layers, &counts);
+                let pairs = group.modes.iter().zip(counts);
+                let time: i64 = pairs.map(|(mode, count)| mode.extra_time * count).sum();
+                (memory <= group.capacity).then_some((time, memory, counts))
+            });
+            let found = least_recompute(group, stage, &layers);
             let found = found.map(|found| (found.extra_time, found.memory, found.counts));
             prop_assert_eq!(found, all.min());
         }
@@ -134,43 +128,40 @@ fn check_recompute(data: &Data) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-fn counts_up_to(modes: usize, layers: i64) -> Vec<Counts> {
-    let limit = |mode: usize| if mode < modes { layers } else { 0 };
-    let mut all = Vec::new();
-    for first in 0..=limit(0) {
-        for second in 0..=limit(1) {
-            for third in 0..=limit(2) {
-                if first + second + third <= layers {
-                    all.push([first, second, third]);
-                }
-            }
-        }
-    }
-    all
-}
-
-/// The best plans of the cells, or of classes of them, in order.
+/// The best plans of the groups, or of classes of them, in order.
 fn check_top(data: &Data, count: usize, classes: usize) -> Result<(), TestCaseError> {
-    let rank = |plan: &Plan| (plan.objective, data.cells[plan.cell].rank, plan.cell);
-    let mut all: Vec<Plan> = (0..data.cells.len())
-        .filter_map(|index| cell_oracle(data, index))
+    let rank = |plan: &Plan| (plan.objective, data.groups[plan.group].rank, plan.group);
+    let mut all: Vec<Plan> = (0..data.groups.len())
+        .filter_map(|index| group_oracle(data, index))
         .collect();
     all.sort_by_key(rank);
     let mut seen = Vec::new();
     all.retain(|plan| {
-        let new = !seen.contains(&(plan.cell % classes));
-        seen.push(plan.cell % classes);
+        let new = !seen.contains(&(plan.group % classes));
+        seen.push(plan.group % classes);
         new
     });
     all.truncate(count);
+    let wanted = Wanted {
+        classes: count,
+        slack: 0,
+    };
     let outcome = top(
         data,
-        count,
-        |cell| cell % classes,
+        wanted,
+        |group| group % classes,
         &SolverOptions::default(),
     )
     .unwrap();
-    prop_assert_eq!(outcome.solution().cloned().unwrap_or_default(), all);
+    let mut found = outcome.solution().cloned().unwrap_or_default();
+    let mut seen = Vec::new();
+    found.retain(|plan| {
+        let new = !seen.contains(&(plan.group % classes));
+        seen.push(plan.group % classes);
+        new
+    });
+    found.truncate(count);
+    prop_assert_eq!(found, all);
     Ok(())
 }
 
@@ -184,7 +175,7 @@ proptest! {
 
     #[test]
     fn cells_agree_with_enumeration(data in data(ONE_MODE)) {
-        check_cells(&data)?;
+        check_groups(&data)?;
     }
 
     #[test]
@@ -199,7 +190,7 @@ proptest! {
     #[test]
     fn the_program_agrees_with_many_modes(data in data(MANY_MODES)) {
         check(&data)?;
-        check_cells(&data)?;
+        check_groups(&data)?;
         check_recompute(&data)?;
     }
 }
@@ -224,14 +215,30 @@ proptest! {
 }
 
 proptest! {
+    #![proptest_config(config(300))]
+
+    #[test]
+    fn several_kinds_agree_with_enumeration(data in data(KINDS)) {
+        check(&data)?;
+        check_groups(&data)?;
+        check_recompute(&data)?;
+    }
+
+    #[test]
+    fn several_kinds_agree_under_side_rows(data in data_with_rows(Size { modes: 1, ..KINDS })) {
+        check(&data)?;
+    }
+}
+
+proptest! {
     #![proptest_config(config(60))]
 
     #[test]
     fn the_program_agrees_with_the_dynamic_program(data in large_data()) {
         let report = solve(&data);
-        let cells = data.cells.iter().enumerate();
-        let plans = cells.filter_map(|(index, cell)| cell_optimum(cell, index, data.layers));
-        let best = plans.min_by_key(|plan| (plan.objective, plan.cell));
+        let groups = data.groups.iter().enumerate();
+        let plans = groups.filter_map(|(index, group)| optimum(group, index, &data.layers));
+        let best = plans.min_by_key(|plan| (plan.objective, plan.group));
         prop_assert_eq!(report.outcome.solution(), best.as_ref());
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::enumeration::oracle;
 use super::*;
 use crate::model::Sense;
 use crate::solve::{Outcome, SolverOptions};
@@ -21,8 +22,9 @@ fn stages(extra_times: &[i64]) -> Vec<Stage> {
 }
 
 /// Heavy ends, ten units of time a layer, room for everything.
-fn cell(extra_times: &[i64]) -> Cell {
-    Cell {
+fn group(extra_times: &[i64]) -> Group {
+    Group {
+        values: Vec::new(),
         stages: stages(extra_times),
         weights: Weights {
             slowest: 5,
@@ -30,13 +32,14 @@ fn cell(extra_times: &[i64]) -> Cell {
             delta: 1,
         },
         constant: 0,
-        layer: Layer {
+        kinds: vec![Kind {
             time: 10,
             delta: 2,
             memory: 1,
             activation: 10,
-        },
+        }],
         modes: vec![RecomputeMode {
+            kind: 0,
             extra_time: 3,
             activation: 2,
             workspace: 1,
@@ -48,11 +51,11 @@ fn cell(extra_times: &[i64]) -> Cell {
     }
 }
 
-fn data(layers: i64, cells: Vec<Cell>) -> Data {
+fn data(layers: i64, groups: Vec<Group>) -> Data {
     Data {
-        layers,
-        cells,
-        side_rows: Vec::new(),
+        layers: Layers::alike(layers),
+        groups,
+        ..Data::default()
     }
 }
 
@@ -60,8 +63,7 @@ fn row(name: &str, layers: &[(StageIndex, i64)], sense: Sense, right: i64) -> Si
     let layers = layers.iter();
     SideRow {
         name: name.into(),
-        scope: Scope::Every,
-        cells: Vec::new(),
+        groups: Vec::new(),
         layers: layers
             .map(|&(stage, coefficient)| StageTerm { stage, coefficient })
             .collect(),
@@ -72,7 +74,7 @@ fn row(name: &str, layers: &[(StageIndex, i64)], sense: Sense, right: i64) -> Si
 }
 
 fn solve(data: &Data) -> Report {
-    super::solve(data, &SolverOptions::default()).unwrap()
+    super::solve(data, &SolverOptions::default(), Pruning::ByBounds).unwrap()
 }
 
 fn check(data: &Data, layers: &[i64], recomputed: &[i64], objective: i64) {
@@ -91,7 +93,7 @@ fn check(data: &Data, layers: &[i64], recomputed: &[i64], objective: i64) {
 fn heavy_ends_get_fewer_layers() {
     // Slowest 40 (the middle), in total 140 + 16, largest delta 8.
     check(
-        &data(14, vec![cell(&[7, 0, 0, 9])]),
+        &data(14, vec![group(&[7, 0, 0, 9])]),
         &[3, 4, 4, 3],
         &[0; 4],
         5 * 40 + 156 + 8,
@@ -101,7 +103,7 @@ fn heavy_ends_get_fewer_layers() {
 #[test]
 fn even_layers_where_nothing_else_matters() {
     check(
-        &data(6, vec![cell(&[0, 0, 0])]),
+        &data(6, vec![group(&[0, 0, 0])]),
         &[2, 2, 2],
         &[0; 3],
         5 * 20 + 60 + 4,
@@ -112,7 +114,7 @@ fn even_layers_where_nothing_else_matters() {
 fn ties_go_to_the_most_even_and_earliest_layers() {
     // Seven layers on three stages: some stage has three, the first if it is as good as another.
     check(
-        &data(7, vec![cell(&[0, 0, 0])]),
+        &data(7, vec![group(&[0, 0, 0])]),
         &[3, 2, 2],
         &[0; 3],
         5 * 30 + 70 + 6,
@@ -122,7 +124,7 @@ fn ties_go_to_the_most_even_and_earliest_layers() {
 #[test]
 fn layers_are_recomputed_where_they_must() {
     // The first stage holds 3 units a layer: 2 + 60 without recomputing, 24 less for a layer with it.
-    let mut tight = cell(&[0, 0, 0]);
+    let mut tight = group(&[0, 0, 0]);
     tight.capacity = 50;
     check(
         &data(6, vec![tight.clone()]),
@@ -142,7 +144,7 @@ fn layers_are_recomputed_where_they_must() {
 
 #[test]
 fn equal_middles() {
-    let mut equal = cell(&[7, 0, 0, 9]);
+    let mut equal = group(&[7, 0, 0, 9]);
     equal.partition = Partition::EqualMiddle;
     check(
         &data(13, vec![equal]),
@@ -154,7 +156,7 @@ fn equal_middles() {
 
 #[test]
 fn side_rows_hold() {
-    let mut instance = data(14, vec![cell(&[7, 0, 0, 9])]);
+    let mut instance = data(14, vec![group(&[7, 0, 0, 9])]);
     let (first, last) = (StageIndex::FromFirst(0), StageIndex::FromLast(0));
     instance.side_rows = vec![row("light_start", &[(first, 1)], Sense::AtMost, 2)];
     check(&instance, &[2, 4, 4, 4], &[0; 4], 5 * 49 + 156 + 8);
@@ -171,12 +173,15 @@ fn side_rows_hold() {
         Sense::AtLeast,
         1,
     )];
-    assert_eq!(solve(&instance).cells, [CellBound::Excluded { row: 0 }]);
+    assert!(matches!(
+        solve(&instance).outcome,
+        Outcome::Infeasible { .. }
+    ));
 }
 
 #[test]
 fn rows_limit_recomputed_layers() {
-    let mut tight = cell(&[0, 0, 0]);
+    let mut tight = group(&[0, 0, 0]);
     tight.capacity = 50;
     let mut instance = data(6, vec![tight]);
     instance.side_rows = vec![SideRow {
@@ -189,49 +194,29 @@ fn rows_limit_recomputed_layers() {
 
 #[test]
 fn the_lower_rank_wins_a_tie() {
-    let mut cells = vec![cell(&[0, 0, 0]), cell(&[0, 0, 0]), cell(&[0, 0, 0])];
-    for (cell, rank) in cells.iter_mut().zip([2, 1, 1]) {
-        cell.rank = rank;
+    let mut groups = vec![group(&[0, 0, 0]), group(&[0, 0, 0]), group(&[0, 0, 0])];
+    for (group, rank) in groups.iter_mut().zip([2, 1, 1]) {
+        group.rank = rank;
     }
-    let instance = data(6, cells);
-    assert_eq!(solve(&instance).outcome.solution().unwrap().cell, 1);
-    let best = top(&instance, 5, |cell| cell, &SolverOptions::default()).unwrap();
-    let cells: Vec<usize> = best
+    let instance = data(6, groups);
+    assert_eq!(solve(&instance).outcome.solution().unwrap().group, 1);
+    let wanted = Wanted {
+        classes: 5,
+        slack: 0,
+    };
+    let best = top(&instance, wanted, |group| group, &SolverOptions::default()).unwrap();
+    let groups: Vec<usize> = best
         .solution()
         .unwrap()
         .iter()
-        .map(|plan| plan.cell)
+        .map(|plan| plan.group)
         .collect();
-    assert_eq!(cells, [1, 2, 0]);
-}
-
-#[test]
-fn cells_are_settled_by_the_cheapest_proof() {
-    let mut too_small = cell(&[0, 0, 0]);
-    too_small.capacity = 10;
-    let instance = data(6, vec![cell(&[0, 0, 0]), cell(&[90, 0, 0]), too_small]);
-    let report = solve(&instance);
-    assert_eq!(
-        report.cells[1],
-        CellBound::Pruned {
-            lower_bound: 5 * 100 + 150 + 4
-        }
-    );
-    assert_eq!(report.cells[2], CellBound::Infeasible);
-    let expected = CellCounts {
-        cells: 3,
-        infeasible: 1,
-        excluded: 0,
-        pruned: 1,
-        programmed: 1,
-    };
-    assert_eq!(report.counts, expected);
-    assert_eq!(bound_cells(&instance).unwrap()[1..], report.cells[1..]);
+    assert_eq!(groups, [1, 2, 0]);
 }
 
 #[test]
 fn shortages_come_with_stage_and_amount() {
-    let mut small = cell(&[0, 0, 0]);
+    let mut small = group(&[0, 0, 0]);
     small.capacity = 10;
     // One, two and three layers, all recomputed: 1 + 6 + 1, 2 + 8 + 1 and 3 + 6 + 1.
     let expected = Shortage::Memory {
@@ -247,7 +232,7 @@ fn shortages_come_with_stage_and_amount() {
 
 #[test]
 fn nothing_fits() {
-    let mut small = cell(&[0, 0, 0]);
+    let mut small = group(&[0, 0, 0]);
     small.capacity = 10;
     let report = solve(&data(6, vec![small]));
     assert!(matches!(report.outcome, Outcome::Infeasible { .. }));
@@ -259,13 +244,13 @@ fn nothing_fits() {
 
 #[test]
 fn no_time_leaves_the_best_known_plan_and_an_honest_bound() {
-    let instance = data(14, vec![cell(&[7, 0, 0, 9]), cell(&[8, 0, 0, 8])]);
+    let instance = data(14, vec![group(&[7, 0, 0, 9]), group(&[8, 0, 0, 8])]);
     let options = SolverOptions {
         time_limit: Some(Duration::ZERO),
         ..SolverOptions::default()
     };
     let best = solve(&instance).outcome.solution().unwrap().objective;
-    let report = super::solve(&instance, &options).unwrap();
+    let report = super::solve(&instance, &options, Pruning::ByBounds).unwrap();
     let Outcome::Feasible {
         solution,
         bound,
@@ -281,52 +266,53 @@ fn no_time_leaves_the_best_known_plan_and_an_honest_bound() {
 
 #[test]
 fn the_program_as_text() {
-    let mut tight = cell(&[7, 0, 9]);
+    let mut tight = group(&[7, 0, 9]);
     tight.capacity = 50;
-    let mut other = cell(&[12, 9]);
+    let mut other = group(&[12, 9]);
     other.modes.clear();
     other.weights.slowest = 2;
     let mut instance = data(6, vec![tight, other]);
     let ends = [(StageIndex::FromFirst(0), 1), (StageIndex::FromLast(0), -1)];
     instance.side_rows = vec![row("heavy_start", &ends, Sense::AtLeast, 2)];
     insta::with_settings!({ snapshot_path => "../../../../snapshots", prepend_module_to_snapshot => false }, {
-        insta::assert_snapshot!("formulations__staged.lp", build(&instance).unwrap().to_string());
+        insta::assert_snapshot!("formulations__staged.lp", solve(&instance).model.unwrap().to_string());
     });
 }
 
 #[test]
 fn data_that_cannot_be_used_is_refused() {
     let check = |change: fn(&mut Data), text: &str| {
-        let mut instance = data(6, vec![cell(&[0, 0, 0])]);
+        let mut instance = data(6, vec![group(&[0, 0, 0])]);
         instance.side_rows = vec![row("ends", &[], Sense::AtMost, 1)];
         change(&mut instance);
-        let error = super::solve(&instance, &SolverOptions::default()).unwrap_err();
+        let error =
+            super::solve(&instance, &SolverOptions::default(), Pruning::ByBounds).unwrap_err();
         assert_eq!(error.to_string(), text);
     };
     check(
-        |data| data.cells[0].stages.clear(),
-        "`cell 0` cannot be used: no stage",
+        |data| data.groups[0].stages.clear(),
+        "`group 0` cannot be used: no stage",
     );
     check(
-        |data| data.cells[0].layer.time = -1,
-        "`cell 0` cannot be used: a weight, a cost of a layer or the number of layers is negative",
+        |data| data.groups[0].kinds[0].time = -1,
+        "`group 0` cannot be used: a weight or a cost of a layer is negative",
     );
     check(
-        |data| data.cells[0].capacity = i64::MAX,
-        "`cell 0` cannot be used: numbers too large; take coarser units",
+        |data| data.groups[0].capacity = i64::MAX,
+        "`group 0` cannot be used: numbers too large; take coarser units",
     );
     check(
-        |data| data.cells[0].recompute = RecomputeRule::AllLayers { mode: 1 },
-        "`cell 0` cannot be used: its recompute rule names a mode that it does not have",
+        |data| data.groups[0].recompute = RecomputeRule::AllLayers { mode: 1 },
+        "`group 0` cannot be used: its recompute rule names a mode that it does not have",
     );
     check(
-        |data| data.side_rows[0].cells = vec![1, 2],
-        "`ends` cannot be used: not one coefficient for each cell",
+        |data| data.side_rows[0].groups = vec![1, 2],
+        "`ends` cannot be used: not one coefficient for each group",
     );
     check(
         |data| (data.side_rows[0].recomputed, data.side_rows[0].sense) = (1, Sense::AtLeast),
         "`ends` cannot be used: a row on recomputed layers can only limit them from above, and only where \
-         a cell has one recompute mode",
+         a group has one recompute mode",
     );
 }
 
@@ -337,19 +323,19 @@ fn a_row_without_a_solution_in_integers_excludes_a_cell() {
             (StageIndex::FromFirst(0), first),
             (StageIndex::FromLast(0), last),
         ];
-        let mut of_all_layers = cell(&[5, 0, 5]);
+        let mut of_all_layers = group(&[5, 0, 5]);
         of_all_layers.recompute = RecomputeRule::AllLayers { mode: 0 };
         let mut data = data(8, vec![of_all_layers]);
         data.side_rows = vec![SideRow {
             recomputed,
             ..row("row", &ends, sense, right)
         }];
-        let excluded = matches!(bound_cells(&data).unwrap()[0], CellBound::Excluded { .. });
+        let excluded = matches!(solve(&data).outcome, Outcome::Infeasible { .. });
         assert_eq!(excluded, expected, "{:?}", data.side_rows);
     };
     check([2, 2], 0, Sense::Equal, 7, true);
     check([2, 2], 0, Sense::Equal, 6, false);
-    check([2, 2], 1, Sense::Equal, 7, false);
+    check([2, 2], 1, Sense::Equal, 12, false);
     check([0, 0], 2, Sense::Equal, 3, true);
     check([1000, -1000], 0, Sense::Equal, 999, true);
     // The middle stage has one of the eight layers.

@@ -13,7 +13,8 @@ pub(super) struct Size {
     pub(super) layers: i64,
     pub(super) stages: usize,
     pub(super) modes: usize,
-    pub(super) cells: usize,
+    pub(super) groups: usize,
+    pub(super) kinds: usize,
 }
 
 fn stage(layers: i64) -> impl Strategy<Value = Stage> {
@@ -34,16 +35,28 @@ fn stage(layers: i64) -> impl Strategy<Value = Stage> {
     )
 }
 
-fn mode() -> impl Strategy<Value = RecomputeMode> {
-    (1_i64..6, 0_i64..8, 0_i64..4).prop_map(|(extra_time, activation, workspace)| RecomputeMode {
-        extra_time,
+fn mode(kinds: usize) -> impl Strategy<Value = RecomputeMode> {
+    (0..kinds, 1_i64..6, 0_i64..8, 0_i64..4).prop_map(
+        |(kind, extra_time, activation, workspace)| RecomputeMode {
+            kind,
+            extra_time,
+            activation,
+            workspace,
+        },
+    )
+}
+
+fn kind() -> impl Strategy<Value = Kind> {
+    (0_i64..9, 0_i64..4, 0_i64..4, 0_i64..8).prop_map(|(time, delta, memory, activation)| Kind {
+        time,
+        delta,
+        memory,
         activation,
-        workspace,
     })
 }
 
-fn rule(modes: usize, layers: i64) -> BoxedStrategy<RecomputeRule> {
-    if modes == 0 {
+fn rule(modes: usize, size: Size, layers: i64) -> BoxedStrategy<RecomputeRule> {
+    if modes == 0 || size.kinds > 1 {
         return prop_oneof![Just(RecomputeRule::None), Just(RecomputeRule::Free)].boxed();
     }
     prop_oneof![
@@ -55,28 +68,31 @@ fn rule(modes: usize, layers: i64) -> BoxedStrategy<RecomputeRule> {
     .boxed()
 }
 
-/// A cell whose capacity is the memory of some stage with some layers and counts, or one unit less.
-fn cell(layers: i64, size: Size) -> impl Strategy<Value = Cell> {
-    let stages = prop::collection::vec(stage(layers), 1..=size.stages);
-    let modes = prop::collection::vec(mode(), 0..=size.modes);
+/// A group whose capacity is the memory of some stage with some layers and counts, or one unit less.
+fn group(layers: Layers, size: Size) -> impl Strategy<Value = Group> {
+    let count = layers.count();
+    let stages = prop::collection::vec(stage(count), 1..=size.stages);
+    let modes = prop::collection::vec(mode(size.kinds), 0..=size.modes);
     (stages, modes).prop_flat_map(move |(stages, modes)| {
         let weights = (0_i64..5, 0_i64..3, 0_i64..3);
-        let layer = (0_i64..9, 0_i64..4, 0_i64..4, 0_i64..8);
+        let kinds = prop::collection::vec(kind(), size.kinds);
+        let layers = layers.clone();
         let at = (
             0..stages.len(),
-            0..=layers,
+            0..=count,
             0_i64..=2,
             prop::bool::ANY,
             0..=2_i64,
         );
         let rest = (
-            rule(modes.len(), layers),
+            rule(modes.len(), size, count),
             prop::bool::weighted(0.2),
             -5_i64..5,
             0_i64..3,
         );
-        (weights, layer, at, rest).prop_map(move |(weights, layer, at, rest)| {
-            let mut cell = Cell {
+        (weights, kinds, at, rest).prop_map(move |(weights, kinds, at, rest)| {
+            let mut group = Group {
+                values: Vec::new(),
                 stages: stages.clone(),
                 weights: Weights {
                     slowest: weights.0,
@@ -84,12 +100,7 @@ fn cell(layers: i64, size: Size) -> impl Strategy<Value = Cell> {
                     delta: weights.2,
                 },
                 constant: rest.2,
-                layer: Layer {
-                    time: layer.0,
-                    delta: layer.1,
-                    memory: layer.2,
-                    activation: layer.3,
-                },
+                kinds,
                 modes: modes.clone(),
                 recompute: rest.0,
                 partition: if rest.1 {
@@ -101,17 +112,22 @@ fn cell(layers: i64, size: Size) -> impl Strategy<Value = Cell> {
                 rank: rest.3,
             };
             let mut counts = [0; MAX_MODES];
-            if !cell.modes.is_empty() {
-                counts[at.4 as usize % cell.modes.len()] = at.2.min(at.1);
+            if !group.modes.is_empty() {
+                counts[at.4 as usize % group.modes.len()] = at.2.min(at.1);
             }
-            let attained = memory(&cell, &cell.stages[at.0], at.1, &counts);
-            cell.capacity = attained - i64::from(at.3);
-            cell
+            let attained = memory(
+                &group,
+                &group.stages[at.0],
+                &layers.between(0, at.1 as usize),
+                &counts,
+            );
+            group.capacity = attained - i64::from(at.3);
+            group
         })
     })
 }
 
-fn side_row(cells: usize, recomputed: bool) -> impl Strategy<Value = SideRow> {
+fn side_row(groups: usize, recomputed: bool) -> impl Strategy<Value = SideRow> {
     let index = (prop::bool::ANY, 0_usize..3).prop_map(|(first, index)| {
         if first {
             StageIndex::FromFirst(index)
@@ -125,17 +141,12 @@ fn side_row(cells: usize, recomputed: bool) -> impl Strategy<Value = SideRow> {
         Just(Sense::Equal),
         Just(Sense::AtLeast)
     ];
-    let scope = prop_oneof![
-        2 => Just(Scope::Every),
-        1 => prop::collection::vec(prop::bool::ANY, cells).prop_map(Scope::Only),
-    ];
-    let own = prop::collection::vec(-1_i64..2, cells);
+    let own = prop::collection::vec(-1_i64..2, groups);
     let terms = prop::collection::vec(term, 0..3);
-    (scope, own, terms, sense, 0_i64..4, 0_i64..2).prop_map(
-        move |(scope, cells, layers, sense, right, count)| SideRow {
+    (own, terms, sense, 0_i64..4, 0_i64..2).prop_map(
+        move |(groups, layers, sense, right, count)| SideRow {
             name: "row".into(),
-            scope,
-            cells,
+            groups,
             layers,
             recomputed: if recomputed && sense == Sense::AtMost {
                 count
@@ -150,19 +161,22 @@ fn side_row(cells: usize, recomputed: bool) -> impl Strategy<Value = SideRow> {
 
 /// Without side rows.
 pub(super) fn data(size: Size) -> impl Strategy<Value = Data> {
-    (1..=size.layers).prop_flat_map(move |layers| {
-        prop::collection::vec(cell(layers, size), 1..=size.cells).prop_map(move |cells| Data {
-            layers,
-            cells,
-            side_rows: Vec::new(),
-        })
+    prop::collection::vec(0..size.kinds, 1..=size.layers as usize).prop_flat_map(move |kinds| {
+        let layers = Layers::of_kinds(kinds);
+        prop::collection::vec(group(layers.clone(), size), 1..=size.groups).prop_map(
+            move |groups| Data {
+                layers: layers.clone(),
+                groups,
+                ..Data::default()
+            },
+        )
     })
 }
 
 /// With one or two side rows.
 pub(super) fn data_with_rows(size: Size) -> impl Strategy<Value = Data> {
     data(size).prop_flat_map(move |data| {
-        let rows = prop::collection::vec(side_row(data.cells.len(), size.modes <= 1), 1..3);
+        let rows = prop::collection::vec(side_row(data.groups.len(), size.modes <= 1), 1..3);
         rows.prop_map(move |side_rows| Data {
             side_rows,
             ..data.clone()
@@ -193,7 +207,7 @@ pub(super) fn large_data() -> impl Strategy<Value = Data> {
     )
         .prop_map(
             |((layers, stages), costs, modes, weights, ends, squeeze, shift)| {
-                let cells = shift.iter().map(|shift| {
+                let groups = shift.iter().map(|shift| {
                     let count = stages as i64;
                     let stage = |index: i64| Stage {
                         extra_time: 900
@@ -210,7 +224,8 @@ pub(super) fn large_data() -> impl Strategy<Value = Data> {
                         upper_layers: layers,
                     };
                     let even = layers / count + 1;
-                    Cell {
+                    Group {
+                        values: Vec::new(),
                         stages: (0..count).map(stage).collect(),
                         weights: Weights {
                             slowest: weights.0,
@@ -218,14 +233,15 @@ pub(super) fn large_data() -> impl Strategy<Value = Data> {
                             delta: weights.2,
                         },
                         constant: 0,
-                        layer: Layer {
+                        kinds: vec![Kind {
                             time: costs.0 + shift,
                             delta: costs.1 - shift,
                             memory: costs.2,
                             activation: costs.3,
-                        },
+                        }],
                         modes: (modes.iter())
                             .map(|mode| RecomputeMode {
+                                kind: 0,
                                 extra_time: mode.0,
                                 activation: mode.1,
                                 workspace: mode.2,
@@ -238,9 +254,9 @@ pub(super) fn large_data() -> impl Strategy<Value = Data> {
                     }
                 });
                 Data {
-                    layers,
-                    cells: cells.collect(),
-                    side_rows: Vec::new(),
+                    layers: Layers::alike(layers),
+                    groups: groups.collect(),
+                    ..Data::default()
                 }
             },
         )

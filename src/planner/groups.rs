@@ -1,14 +1,18 @@
-//! From costs to cells of the program `staged`: the framework's rules on stages and checkpointing.
+//! From costs to groups of the program: the framework's rules on stages and checkpointing.
+//!
+//! The formulation `layout choice` is a restriction of the same program: the framework's own even cut, and
+//! one checkpointing flag for all layers as an axis of the combination.
 
 use formulations::staged::{
-    Cell as ProgramCell, Layer, Partition as ProgramPartition, Plan, RecomputeMode, RecomputeRule,
-    Stage, Weights, near_even, plan_of,
+    Group, Kind, Partition as ProgramPartition, Plan, RecomputeMode, RecomputeRule, Stage, Weights,
+    near_even, plan_of,
 };
 
 use crate::axis::FlaggedCombination;
 use crate::cost_model::pipeline::{even_partition, interleaved_partition};
 use crate::framework::{CheckpointRule, Partition};
 use crate::layout::{self, Checkpointing, Combination, Layout, Recompute};
+use crate::plan::Formulation;
 use crate::rules::{self, Rule};
 
 use super::constraints;
@@ -18,7 +22,7 @@ use super::cost_table::CostTable;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Choice {
     /// The combination.
-    pub cell: Combination,
+    pub combination: Combination,
     /// Position of its coefficients in the table.
     pub units: usize,
     /// Position of its first entry in the table: earlier wins among equals.
@@ -27,22 +31,25 @@ pub struct Choice {
     flags: Vec<Checkpointing>,
 }
 
-/// One way to use a choice: a cell of the program, and what its modes stand for.
+/// One way to use a choice: a group of the program, and what its modes stand for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Variant {
-    /// The cell.
-    pub cell: ProgramCell,
-    /// The recompute mode that each mode of the cell stands for.
+    /// Its part of the program.
+    pub group: Group,
+    /// The recompute mode that each mode of the group stands for.
     pub modes: Vec<Recompute>,
 }
 
 impl Choice {
-    /// The combination with no checkpointing flag, which is open.
+    /// The combination with its checkpointing flag, where that is an axis.
     #[must_use]
-    pub const fn candidate(&self) -> FlaggedCombination {
+    pub fn candidate(&self, formulation: Formulation) -> FlaggedCombination {
         FlaggedCombination {
-            combination: self.cell,
-            checkpointing: Checkpointing::None,
+            combination: self.combination,
+            checkpointing: match formulation {
+                Formulation::LayoutChoice => self.flags[0],
+                Formulation::Staged => Checkpointing::None,
+            },
         }
     }
 }
@@ -63,7 +70,7 @@ impl Variant {
             }
         });
         Layout {
-            combination: choice.cell,
+            combination: choice.combination,
             stages: stages.collect(),
         }
     }
@@ -80,13 +87,14 @@ pub fn choices(table: &CostTable) -> Vec<Choice> {
     for (rank, entry) in table.entries.iter().enumerate() {
         let Some(units) = entry.cell else { continue };
         let FlaggedCombination {
-            combination: cell,
+            combination,
             checkpointing,
         } = entry.candidate;
-        if position[units] == usize::MAX {
+        let flag_is_axis = table.formulation == Formulation::LayoutChoice;
+        if position[units] == usize::MAX || flag_is_axis {
             position[units] = choices.len();
             choices.push(Choice {
-                cell,
+                combination,
                 units,
                 rank,
                 flags: Vec::new(),
@@ -136,10 +144,10 @@ pub fn quick_objective(table: &CostTable, choice: &Choice) -> Option<i64> {
         return best_trial(table, choice, cut);
     }
     let value = |rule: RecomputeRule| {
-        let cell = variant(table, choice, rule, 0).cell;
+        let group = variant(table, choice, rule, 0).group;
         match &cut {
-            Some(cut) => plan_of(&cell, 0, cut).map(|plan| plan.objective),
-            None => near_even(&cell, layers),
+            Some(cut) => plan_of(&group, 0, &table.layers, cut).map(|plan| plan.objective),
+            None => near_even(&group, layers),
         }
     };
     let rules = recompute_rules(table, choice);
@@ -157,12 +165,14 @@ fn best_trial(table: &CostTable, choice: &Choice, cut: Option<Vec<i64>>) -> Opti
     let layers = i64::from(table.instance.job.transformer.layers);
     let cuts = match cut {
         Some(cut) => vec![cut],
-        None => trial_cuts(&relaxed(table, choice).cell, layers),
+        None => trial_cuts(&relaxed(table, choice).group, layers),
     };
     let rules = recompute_rules(table, choice).into_iter();
     let objectives = rules.filter_map(|rule| {
         let variant = variant(table, choice, rule, 0);
-        let plans = cuts.iter().filter_map(|cut| plan_of(&variant.cell, 0, cut));
+        let plans = cuts
+            .iter()
+            .filter_map(|cut| plan_of(&variant.group, 0, &table.layers, cut));
         plans
             .filter(|plan| constraints::keeps(table.instance, &variant.layout(choice, plan)))
             .map(|plan| plan.objective)
@@ -172,10 +182,10 @@ fn best_trial(table: &CostTable, choice: &Choice, cut: Option<Vec<i64>>) -> Opti
 }
 
 /// Cuts whose first and last stages have up to a few layers more or less than the others, which are
-/// near even, or equal where the cell asks for it.
-fn trial_cuts(cell: &ProgramCell, layers: i64) -> Vec<Vec<i64>> {
+/// near even, or equal where the group asks for it.
+fn trial_cuts(group: &Group, layers: i64) -> Vec<Vec<i64>> {
     const FARTHEST: i64 = 4;
-    let count = cell.stages.len() as i64;
+    let count = group.stages.len() as i64;
     let even = layers / count;
     let near = even - FARTHEST..=even + FARTHEST;
     let cut = |first: i64, last: i64| {
@@ -185,7 +195,7 @@ fn trial_cuts(cell: &ProgramCell, layers: i64) -> Vec<Vec<i64>> {
         } else {
             rest >= middle
         };
-        let equal = cell.partition == ProgramPartition::Free || middle == 0 || rest % middle == 0;
+        let equal = group.partition == ProgramPartition::Free || middle == 0 || rest % middle == 0;
         (ends && equal).then(|| {
             let own = |stage: i64| rest / middle + i64::from(stage < rest % middle);
             let mut cut = vec![first];
@@ -205,7 +215,7 @@ fn trial_cuts(cell: &ProgramCell, layers: i64) -> Vec<Vec<i64>> {
             .collect(),
     };
     let within = |cut: &Vec<i64>| {
-        let mut bounds = cut.iter().zip(&cell.stages);
+        let mut bounds = cut.iter().zip(&group.stages);
         bounds.all(|(&own, stage)| stage.lower_layers <= own && own <= stage.upper_layers)
     };
     cuts.into_iter().filter(within).collect()
@@ -234,7 +244,10 @@ fn modes(table: &CostTable, choice: &Choice) -> Vec<Recompute> {
 fn recompute_rules(table: &CostTable, choice: &Choice) -> Vec<RecomputeRule> {
     let modes = modes(table, choice);
     let none = choice.flags.contains(&Checkpointing::None);
-    let rule = table.instance.job.framework.checkpoint_rule;
+    let rule = match table.formulation {
+        Formulation::LayoutChoice => CheckpointRule::AllOrNothing,
+        Formulation::Staged => table.instance.job.framework.checkpoint_rule,
+    };
     if none && rule == CheckpointRule::Free {
         return vec![RecomputeRule::Free];
     }
@@ -255,13 +268,13 @@ fn recompute_rules(table: &CostTable, choice: &Choice) -> Vec<RecomputeRule> {
 /// Most layers that a stage can have.
 fn most_layers(table: &CostTable, choice: &Choice) -> i64 {
     let layers = i64::from(table.instance.job.transformer.layers);
-    let others = i64::from(choice.cell.pipeline_parallel) - 1;
+    let others = i64::from(choice.combination.pipeline_parallel) - 1;
     if any_cut(table) {
         return layers;
     }
     fixed_cut(table, choice)
         .and_then(|cut| cut.into_iter().max())
-        .unwrap_or(layers - others * i64::from(choice.cell.virtual_stages))
+        .unwrap_or(layers - others * i64::from(choice.combination.virtual_stages))
 }
 
 /// Whether stages may have any number of layers, also none.
@@ -277,15 +290,21 @@ fn fixed_cut(table: &CostTable, choice: &Choice) -> Option<Vec<i64>> {
     }
     let job = &table.instance.job;
     let partition = job.framework.partition;
-    let stages = choice.cell.pipeline_parallel;
-    if choice.cell.virtual_stages > 1 {
-        let chunks = choice.cell.virtual_stages;
+    let stages = choice.combination.pipeline_parallel;
+    if choice.combination.virtual_stages > 1 {
+        let chunks = choice.combination.virtual_stages;
         let cut = interleaved_partition(job.transformer.layers, stages, chunks)?;
         return Some(cut.into_iter().map(i64::from).collect());
     }
     match partition {
-        Partition::Free | Partition::FirstAndLast => None,
-        Partition::EmbeddingAndHead | Partition::Equal | Partition::Even => {
+        Partition::Free | Partition::FirstAndLast if table.formulation == Formulation::Staged => {
+            None
+        }
+        Partition::Free
+        | Partition::FirstAndLast
+        | Partition::EmbeddingAndHead
+        | Partition::Equal
+        | Partition::Even => {
             let cut = even_partition(partition, job.transformer.layers, stages)?;
             Some(cut.into_iter().map(i64::from).collect())
         }
@@ -300,7 +319,7 @@ fn variant(table: &CostTable, choice: &Choice, rule: RecomputeRule, index: i64) 
     let least = if any_cut(table) {
         0
     } else {
-        i64::from(choice.cell.virtual_stages)
+        i64::from(choice.combination.virtual_stages)
     };
     let stages = units.stages.iter().enumerate().map(|(stage, own)| {
         let fixed = cut.as_ref().map(|cut| cut[stage]);
@@ -313,7 +332,8 @@ fn variant(table: &CostTable, choice: &Choice, rule: RecomputeRule, index: i64) 
             upper_layers: fixed.unwrap_or(most),
         }
     });
-    let cell = ProgramCell {
+    let group = Group {
+        values: Vec::new(),
         stages: stages.collect(),
         weights: Weights {
             slowest: units.max_weight,
@@ -321,15 +341,16 @@ fn variant(table: &CostTable, choice: &Choice, rule: RecomputeRule, index: i64) 
             delta: units.delta_weight,
         },
         constant: units.constant,
-        layer: Layer {
+        kinds: vec![Kind {
             time: units.layer_time,
             delta: units.layer_delta,
             memory: units.layer_memory,
             activation: units.activations,
-        },
+        }],
         modes: modes
             .iter()
             .map(|&mode| RecomputeMode {
+                kind: 0,
                 extra_time: units.recompute_time[mode as usize],
                 activation: units.kept[mode as usize],
                 workspace: units.workspace[mode as usize],
@@ -337,11 +358,13 @@ fn variant(table: &CostTable, choice: &Choice, rule: RecomputeRule, index: i64) 
             .collect(),
         recompute: rule,
         partition: match table.instance.job.framework.partition {
-            Partition::FirstAndLast if !any_cut(table) => ProgramPartition::EqualMiddle,
+            Partition::FirstAndLast if !any_cut(table) && cut.is_none() => {
+                ProgramPartition::EqualMiddle
+            }
             _ => ProgramPartition::Free,
         },
         capacity: table.capacity,
         rank: choice.rank as i64 * MOST_VARIANTS + index.min(MOST_VARIANTS - 1),
     };
-    Variant { cell, modes }
+    Variant { group, modes }
 }

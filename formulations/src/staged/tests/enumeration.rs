@@ -1,27 +1,25 @@
 //! The same by enumeration of every distribution and every recomputation, in integers. Shares nothing
 //! with the program, the bounds or the dynamic program; for small data only.
 
-use super::data::{Cell, Counts, Data};
-use super::plan::{Plan, check_plan};
+use super::*;
 
 /// The canonical best plan; `None` if there is none.
-#[must_use]
-pub fn oracle(data: &Data) -> Option<Plan> {
-    let plans = (0..data.cells.len()).filter_map(|index| cell_oracle(data, index));
-    plans.min_by_key(|plan| (plan.objective, data.cells[plan.cell].rank, plan.cell))
+pub(super) fn oracle(data: &Data) -> Option<Plan> {
+    let plans = (0..data.groups.len()).filter_map(|index| group_oracle(data, index));
+    plans.min_by_key(|plan| (plan.objective, data.groups[plan.group].rank, plan.group))
 }
 
-/// The canonical best plan of one cell.
-pub(super) fn cell_oracle(data: &Data, index: usize) -> Option<Plan> {
+/// The canonical best plan of one group.
+pub(super) fn group_oracle(data: &Data, index: usize) -> Option<Plan> {
     let mut enumeration = Enumeration {
         data,
         index,
-        cell: &data.cells[index],
+        group: &data.groups[index],
         layers: Vec::new(),
         recomputed: Vec::new(),
         best: None,
     };
-    enumeration.stages_from(data.layers);
+    enumeration.stages_from(data.layers.count());
     enumeration.best.map(|(_, plan)| plan)
 }
 
@@ -31,7 +29,7 @@ type Key = (i64, i64, i64, i64, Vec<i64>, Vec<(i64, Counts)>);
 struct Enumeration<'a> {
     data: &'a Data,
     index: usize,
-    cell: &'a Cell,
+    group: &'a Group,
     layers: Vec<i64>,
     recomputed: Vec<Counts>,
     best: Option<(Key, Plan)>,
@@ -39,14 +37,16 @@ struct Enumeration<'a> {
 
 impl Enumeration<'_> {
     fn stages_from(&mut self, left: i64) {
-        if self.layers.len() == self.cell.stages.len() {
+        if self.layers.len() == self.group.stages.len() {
             if left == 0 {
                 self.offer();
             }
             return;
         }
         for own in 0..=left {
-            for counts in all_counts(self.cell.modes.len(), own) {
+            let start = (self.data.layers.count() - left) as usize;
+            let layers = self.data.layers.between(start, start + own as usize);
+            for counts in all_counts(self.group, &layers) {
                 self.layers.push(own);
                 self.recomputed.push(counts);
                 self.stages_from(left - own);
@@ -57,39 +57,46 @@ impl Enumeration<'_> {
     }
 
     fn offer(&mut self) {
-        let cell = self.cell;
-        let count = cell.stages.len() as i64;
+        let group = self.group;
+        let count = group.stages.len() as i64;
         let (mut times, mut deltas, mut memories) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut unevenness, mut lateness) = (0, 0);
-        for (index, stage) in cell.stages.iter().enumerate() {
+        let (mut unevenness, mut lateness, mut start) = (0, 0, 0);
+        for (index, stage) in group.stages.iter().enumerate() {
             let (own, counts) = (self.layers[index], self.recomputed[index]);
-            let mut time = own * cell.layer.time + stage.extra_time;
-            let mut activation = own * cell.layer.activation;
+            let (mut time, mut activation, mut memory, mut delta) = (stage.extra_time, 0, 0, 0);
+            for j in start..start + own as usize {
+                let kind = &group.kinds[self.data.layers.kind(j)];
+                time += kind.time;
+                delta += kind.delta;
+                memory += kind.memory;
+                activation += kind.activation;
+            }
+            start += own as usize;
             let mut workspace = 0;
-            for (mode, &count) in cell.modes.iter().zip(&counts) {
+            for (mode, &count) in group.modes.iter().zip(&counts) {
                 time += count * mode.extra_time;
-                activation += count * (mode.activation - cell.layer.activation);
+                activation += count * (mode.activation - group.kinds[mode.kind].activation);
                 workspace = workspace.max(if count > 0 { mode.workspace } else { 0 });
             }
-            let memory = own * cell.layer.memory + stage.in_flight * activation + workspace;
+            memory += stage.in_flight * activation + workspace;
             memories.push((memory + stage.fixed_memory, counts));
             times.push(time);
-            deltas.push(own * cell.layer.delta + stage.extra_delta);
-            unevenness += (count * own - self.data.layers).pow(2);
+            deltas.push(delta + stage.extra_delta);
+            unevenness += (count * own - self.data.layers.count()).pow(2);
             lateness += index as i64 * own;
         }
         let total: i64 = times.iter().sum();
         let slowest = times.into_iter().max().unwrap_or(0);
         let delta = deltas.into_iter().max().unwrap_or(0);
-        let weights = &cell.weights;
+        let weights = &group.weights;
         let plan = Plan {
-            cell: self.index,
+            group: self.index,
             layers: self.layers.clone(),
             recomputed: self.recomputed.clone(),
             objective: weights.slowest * slowest
                 + weights.total * total
                 + weights.delta * delta
-                + cell.constant,
+                + group.constant,
         };
         if !check_plan(self.data, &plan).is_empty() {
             return;
@@ -108,19 +115,19 @@ impl Enumeration<'_> {
     }
 }
 
-/// Every way to recompute at most so many layers by so many modes.
-fn all_counts(modes: usize, layers: i64) -> Vec<Counts> {
-    let mut all = vec![[0; super::MAX_MODES]];
-    for mode in 0..modes {
-        let extended = all.iter().flat_map(|counts| {
-            let left = layers - counts.iter().sum::<i64>();
-            (0..=left).map(move |count| {
-                let mut counts = *counts;
-                counts[mode] = count;
-                counts
+/// Every way to recompute at most so many layers of each kind by the modes of a group.
+pub(super) fn all_counts(group: &Group, layers: &data::KindCounts) -> Vec<Counts> {
+    let mut all = vec![([0; MAX_MODES], *layers)];
+    for (index, mode) in group.modes.iter().enumerate() {
+        let extended = all.into_iter().flat_map(|(counts, left)| {
+            (0..=left[mode.kind]).map(move |count| {
+                let (mut counts, mut left) = (counts, left);
+                counts[index] = count;
+                left[mode.kind] -= count;
+                (counts, left)
             })
         });
         all = extended.collect();
     }
-    all
+    all.into_iter().map(|(counts, _)| counts).collect()
 }
