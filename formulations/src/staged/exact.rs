@@ -19,7 +19,7 @@ use super::tables::{Ceilings, Costs, Interval, bottleneck, ceilings};
 type Cost = (i64, i64, i64);
 
 /// What makes one plan of a group better than another of the same group.
-type Key = (i64, Cost, Vec<i64>);
+pub(super) type Key = (i64, Cost, Vec<i64>);
 
 /// The canonical optimum of a group, ignoring side rows; `None` if no plan fits. `index` is the number
 /// that the plan shall bear.
@@ -190,7 +190,7 @@ fn equal_middle_optimum(group: &Group, index: usize, layers: &Layers, limit: i64
 }
 
 /// What makes one plan of a group better than another of the same group.
-fn key_of(group: &Group, plan: &Plan, layers: &Layers) -> Key {
+pub(super) fn key_of(group: &Group, plan: &Plan, layers: &Layers) -> Key {
     let count = plan.layers.len() as i64;
     let mut cost = (0, 0, 0);
     for (stage, counts) in on_stages(layers, &plan.layers).iter().enumerate() {

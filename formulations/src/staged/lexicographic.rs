@@ -2,11 +2,12 @@
 //! one program for each of its terms, with what is decided fixed by a row.
 
 use super::StagedError;
-use super::data::Data;
 use super::limits::Clock;
 use super::plan::Plan;
-use super::presolve::{Incumbents, Presolved, presolve};
+use super::presolve::{Incumbents, Presolved};
 use super::program::{Program, inexact, program};
+use super::search::presolve_pieces;
+use super::side_rows::Prepared;
 use crate::model::{Expression, Sense};
 use crate::solve::{self, Outcome, Statistics};
 
@@ -29,20 +30,14 @@ struct Term {
 
 /// The canonical plan of a group, of objective at most `limit`.
 pub(super) fn canonical(
-    data: &Data,
+    prepared: &Prepared<'_>,
     index: usize,
     limit: i64,
     clock: &Clock,
     statistics: &mut Statistics,
 ) -> Result<Canonical, StagedError> {
-    let group = &data.groups[index];
-    let presolved = presolve(
-        group,
-        index,
-        &data.layers,
-        limit,
-        Incumbents::MayBeForbidden,
-    );
+    let data = prepared.data;
+    let presolved = presolve_pieces(prepared, index, limit, Incumbents::MayBeForbidden);
     let Some(presolved) = presolved.as_ref().map(std::slice::from_ref) else {
         return Ok(Canonical::NoPlan);
     };

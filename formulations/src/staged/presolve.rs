@@ -30,6 +30,24 @@ pub(super) struct Presolved {
     pub(super) incumbent: Option<Plan>,
 }
 
+impl Presolved {
+    /// Adds what is left of another piece of the group.
+    pub(super) fn add(&mut self, other: Self) {
+        for (intervals, others) in self.intervals.iter_mut().zip(other.intervals) {
+            intervals.extend(others);
+            intervals.sort_by_key(|it| (it.start, it.end));
+            intervals.dedup();
+        }
+        self.slowest = self.slowest.min(other.slowest);
+        self.delta = self.delta.min(other.delta);
+        self.lower_bound = self.lower_bound.min(other.lower_bound);
+        let objective = |plan: &Option<Plan>| plan.as_ref().map_or(i64::MAX, |it| it.objective);
+        if objective(&other.incumbent) < objective(&self.incumbent) {
+            self.incumbent = other.incumbent;
+        }
+    }
+}
+
 /// Whether the best plan of a group bounds what is sought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Incumbents {

@@ -1,17 +1,16 @@
 //! Bounds, presolve, then the program over what is left.
 
 use super::StagedError;
-use super::bounds::{Scratch, lower_bound};
 use super::check::check;
-use super::data::{Data, Excluded, SideRow};
-use super::exact::optimum_within;
+use super::data::{Data, Excluded};
+use super::exact::{key_of, optimum_within};
 use super::lexicographic::{Canonical, canonical};
 use super::limits::{Clock, cutoffs};
 use super::plan::Plan;
 use super::presolve::{Incumbents, Presolved, presolve};
 use super::program::{inexact, program};
 use super::shortage::{Shortage, shortage};
-use super::side_rows::{Prepared, excludes, keeps_side_rows, prepare};
+use super::side_rows::{Piece, Prepared, keeps_side_rows, prepare};
 use crate::model::Model;
 use crate::solve::{self, Outcome, SolverOptions, Statistics};
 
@@ -47,10 +46,10 @@ pub fn solve(
 ) -> Result<Report, StagedError> {
     check(data)?;
     let prepared = prepare(data);
-    let (open, excluded) = bounds(data, &prepared);
+    let open = prepared.open();
     let mut search = Search {
         prepared: &prepared,
-        excluded,
+        excluded: excluded(&prepared),
         pruning,
         clock: Clock::start(options, data.units.objective),
         limit: i64::MAX,
@@ -83,37 +82,27 @@ fn stopped(plan: Plan, bound: i64, statistics: Statistics) -> Outcome<Plan> {
     }
 }
 
-/// Lower bounds of the groups that may have a plan, the lowest first, and all other combinations.
-pub(super) fn bounds(data: &Data, prepared: &Prepared<'_>) -> (Vec<(i64, usize)>, Vec<Excluded>) {
-    let tight = &*prepared.data;
-    let mut scratch = Scratch::default();
-    let (mut open, mut excluded) = (Vec::new(), data.excluded.clone());
-    for (index, group) in tight.groups.iter().enumerate() {
-        let excludes = |row: &&SideRow| excludes(row, index, group, data.layers.count());
-        let row = tight.side_rows.iter().find(excludes);
-        match lower_bound(group, &data.layers, &mut scratch) {
-            Some(bound) if row.is_none() => open.push((bound, index)),
-            _ => {
-                let own = &data.groups[index];
-                let row = row.or_else(|| prepared.tightened_by(index));
-                let (name, amount) = match (row, shortage(own, data.layers.count())) {
-                    (Some(row), None) => (row.name.as_str(), 1),
-                    (_, Some(Shortage::Memory { amount, .. })) => {
-                        (data.names.memory.as_str(), amount as u64)
-                    }
-                    _ => (data.names.layers.as_str(), 1),
-                };
-                if let Some(rule) = data.rules.iter().position(|rule| rule == name) {
-                    excluded.push(Excluded {
-                        values: group.values.clone(),
-                        broken: vec![(rule, amount)],
-                    });
-                }
-            }
+/// The combinations that no group stands for: those of the data, and the groups of which nothing is left.
+fn excluded(prepared: &Prepared<'_>) -> Vec<Excluded> {
+    let data = prepared.data;
+    let mut excluded = data.excluded.clone();
+    for (index, group) in data.groups.iter().enumerate() {
+        if data.rules.is_empty() || !prepared.pieces[index].is_empty() {
+            continue;
+        }
+        let (name, amount) = match shortage(group, data.layers.count()) {
+            Some(Shortage::Memory { amount, .. }) => (Some(&data.names.memory), amount),
+            Some(Shortage::Layers) => (Some(&data.names.layers), 1),
+            None => (prepared.excluding(index).map(|row| &row.name), 1),
+        };
+        if let Some(rule) = data.rules.iter().position(|rule| Some(rule) == name) {
+            excluded.push(Excluded {
+                values: group.values.clone(),
+                broken: vec![(rule, amount as u64)],
+            });
         }
     }
-    open.sort_unstable();
-    (open, excluded)
+    excluded
 }
 
 struct Search<'a> {
@@ -196,7 +185,7 @@ impl Search<'_> {
                 .collect();
         }
         if self.model.is_none() {
-            self.model = Some(program(&self.prepared.data, &[], &self.excluded).model);
+            self.model = Some(program(self.prepared.data, &[], &self.excluded).model);
         }
         Ok(None)
     }
@@ -204,7 +193,7 @@ impl Search<'_> {
     /// What may be as good as the best known of the groups, whose plans are taken note of; the lowest
     /// bounds first.
     fn presolve(&mut self, open: &[(i64, usize)]) -> Vec<Presolved> {
-        let data = &*self.prepared.data;
+        let data = self.prepared.data;
         let incumbents = match self.prepared.coupled {
             false => Incumbents::Bound,
             true => Incumbents::MayBeForbidden,
@@ -218,8 +207,7 @@ impl Search<'_> {
             if bound > limit {
                 break;
             }
-            let group = &data.groups[index];
-            let presolved = presolve(group, index, &data.layers, limit, incumbents);
+            let presolved = presolve_pieces(self.prepared, index, limit, incumbents);
             let Some(mut presolved) = presolved else {
                 continue;
             };
@@ -240,7 +228,7 @@ impl Search<'_> {
         let Some(options) = self.clock.options() else {
             return Ok(Some(lowest));
         };
-        let program = program(&self.prepared.data, left, &self.excluded);
+        let program = program(self.prepared.data, left, &self.excluded);
         let outcome = solve::solve(&program.model, &options)?;
         self.statistics.add(outcome.statistics());
         let plan = outcome
@@ -272,7 +260,7 @@ impl Search<'_> {
         plan: Plan,
         open: &[(i64, usize)],
     ) -> Result<Outcome<Plan>, StagedError> {
-        let data = &*self.prepared.data;
+        let data = self.prepared.data;
         let rank = |index: usize| (data.groups[index].rank, index);
         let mut preferred: Vec<usize> = (open.iter())
             .filter(|group| group.0 <= plan.objective)
@@ -323,10 +311,48 @@ pub(super) fn canonical_plan(
     clock: &Clock,
     statistics: &mut Statistics,
 ) -> Result<Canonical, StagedError> {
-    let data = &*prepared.data;
+    let data = prepared.data;
     if prepared.coupled {
-        return canonical(data, index, limit, clock, statistics);
+        return canonical(prepared, index, limit, clock, statistics);
     }
-    let found = optimum_within(&data.groups[index], index, &data.layers, limit);
-    Ok(found.map_or(Canonical::NoPlan, Canonical::Plan))
+    let (mut best, mut limit): (Option<Plan>, i64) = (None, limit);
+    for piece in &prepared.pieces[index] {
+        if piece.lower_bound > limit {
+            break;
+        }
+        let Some(plan) = optimum_within(&piece.group, index, &data.layers, limit) else {
+            continue;
+        };
+        limit = plan.objective;
+        let key = |plan: &Plan| key_of(&piece.group, plan, &data.layers);
+        if best.as_ref().is_none_or(|best| key(&plan) < key(best)) {
+            best = Some(plan);
+        }
+    }
+    Ok(best.map_or(Canonical::NoPlan, Canonical::Plan))
+}
+
+/// What may be part of a plan of objective at most `limit` of any piece of a group.
+pub(super) fn presolve_pieces(
+    prepared: &Prepared<'_>,
+    index: usize,
+    mut limit: i64,
+    incumbents: Incumbents,
+) -> Option<Presolved> {
+    let mut all: Option<Presolved> = None;
+    for Piece { lower_bound, group } in &prepared.pieces[index] {
+        if *lower_bound > limit {
+            break;
+        }
+        let presolved = presolve(group, index, &prepared.data.layers, limit, incumbents);
+        let Some(presolved) = presolved else { continue };
+        if let (Incumbents::Bound, Some(plan)) = (incumbents, &presolved.incumbent) {
+            limit = limit.min(plan.objective);
+        }
+        match &mut all {
+            None => all = Some(presolved),
+            Some(all) => all.add(presolved),
+        }
+    }
+    all
 }

@@ -1,102 +1,205 @@
 //! Side rows outside the program: what they say of a plan, and of a group before it has one.
 //!
-//! A row that touches at most one stage (`g_c + h n_s <= right`) is a bound on that stage's layers in every
-//! group, so it is moved there and the bounds and the dynamic program take it into account. A row that
-//! couples stages, or counts recomputed layers, is left to the program.
+//! A row that touches one stage (`g_c + h n_s <= right`) is a bound on that stage's layers. One that touches
+//! two is that as well, once the layers of one of them are decided: so a group falls into *pieces*, one for each
+//! number of layers of that stage, and bounds, presolve and the dynamic program take the row into account.
+//! A row on more stages, or on recomputed layers, is left to the program.
 
 use std::borrow::Cow;
 
-use super::data::{Data, Group, SideRow};
+use super::bounds::{Scratch, lower_bound};
+use super::data::{Data, Group, SideRow, Stage};
 use super::plan::Plan;
 use crate::model::Sense;
 
-/// Data whose simple rows have become bounds of stages.
+/// Data with what the side rows leave of each group.
 #[derive(Debug)]
 pub(super) struct Prepared<'a> {
-    pub(super) data: Cow<'a, Data>,
-    /// The last row that changed a bound of each group; empty without rows.
-    tightened_by: Vec<Option<usize>>,
+    pub(super) data: &'a Data,
+    /// The pieces of each group, the lowest bounds first; none where a row or the memory excludes it.
+    pub(super) pieces: Vec<Vec<Piece<'a>>>,
     /// Whether some row is left to the program.
     pub(super) coupled: bool,
 }
 
-impl Prepared<'_> {
-    /// The row that changed a bound of a group.
-    pub(super) fn tightened_by(&self, group: usize) -> Option<&SideRow> {
-        let row = self.tightened_by.get(group).copied().flatten()?;
-        Some(&self.data.side_rows[row])
-    }
+/// A group with its stages bounded as some rows demand.
+#[derive(Debug)]
+pub(super) struct Piece<'a> {
+    /// No plan of the piece is below this.
+    pub(super) lower_bound: i64,
+    pub(super) group: Cow<'a, Group>,
 }
 
-/// Moves simple rows into the bounds of the stages.
+/// Moves rows into the bounds of the stages.
 pub(super) fn prepare(data: &Data) -> Prepared<'_> {
-    let simple = |row: &&SideRow| row.layers.len() == 1 && row.recomputed == 0;
-    if !data.side_rows.iter().any(|row| simple(&row)) {
-        return Prepared {
-            data: Cow::Borrowed(data),
-            tightened_by: Vec::new(),
-            coupled: data.side_rows.iter().any(couples),
+    let mut scratch = Scratch::default();
+    let mut coupled = data.side_rows.iter().any(|row| row.recomputed != 0);
+    let mut pieces = Vec::with_capacity(data.groups.len());
+    for (index, group) in data.groups.iter().enumerate() {
+        let groups = if data.side_rows.is_empty() {
+            vec![Cow::Borrowed(group)]
+        } else {
+            let split = split(data, index, data.side_rows.iter());
+            coupled |= split.coupled;
+            split.pieces.into_iter().map(Cow::Owned).collect()
         };
-    }
-    let mut tight = data.clone();
-    let mut tightened_by = vec![None; data.groups.len()];
-    for (index, row) in data
-        .side_rows
-        .iter()
-        .enumerate()
-        .filter(|(_, row)| simple(row))
-    {
-        for (group_index, group) in tight.groups.iter_mut().enumerate() {
-            if tighten(row, group_index, group) {
-                tightened_by[group_index] = Some(index);
-            }
-        }
+        let bounded = groups.into_iter().filter_map(|group| {
+            let lower_bound = lower_bound(&group, &data.layers, &mut scratch)?;
+            Some(Piece { lower_bound, group })
+        });
+        let mut bounded: Vec<Piece> = bounded.collect();
+        bounded.sort_by_key(|piece| piece.lower_bound);
+        pieces.push(bounded);
     }
     Prepared {
-        coupled: data.side_rows.iter().any(couples),
-        data: Cow::Owned(tight),
-        tightened_by,
+        data,
+        pieces,
+        coupled,
     }
 }
 
-fn couples(row: &SideRow) -> bool {
-    row.layers.len() > 1 || row.recomputed != 0
+impl Prepared<'_> {
+    /// Lower bounds of the groups that have a piece, the lowest first.
+    pub(super) fn open(&self) -> Vec<(i64, usize)> {
+        let bounds = self.pieces.iter().enumerate();
+        let bounds =
+            bounds.filter_map(|(index, pieces)| Some((pieces.first()?.lower_bound, index)));
+        let mut open: Vec<(i64, usize)> = bounds.collect();
+        open.sort_unstable();
+        open
+    }
+
+    /// The row that leaves nothing of a group which would fit without rows.
+    pub(super) fn excluding(&self, index: usize) -> Option<&SideRow> {
+        let excludes = |row: &&SideRow| {
+            let own = split(self.data, index, std::iter::once(*row));
+            let layers = self.data.layers.count();
+            own.pieces.is_empty() || excludes(row, index, &self.data.groups[index], layers)
+        };
+        let mut rows = self.data.side_rows.iter();
+        rows.clone().find(excludes).or_else(|| rows.next())
+    }
 }
 
-/// Whether a row with one term changed the bounds of its stage.
-fn tighten(row: &SideRow, index: usize, group: &mut Group) -> bool {
-    let count = group.stages.len();
-    let Some(term) = row.layers.first() else {
-        return false;
+/// Most stages whose layers are decided one by one, and most pieces.
+const DECIDED: usize = 2;
+const MOST_PIECES: usize = 4096;
+
+/// The pieces of a group under some rows.
+struct Split<'a> {
+    index: usize,
+    layers: i64,
+    rows: Vec<&'a SideRow>,
+    pieces: Vec<Group>,
+    coupled: bool,
+}
+
+fn split<'a>(data: &'a Data, index: usize, rows: impl Iterator<Item = &'a SideRow>) -> Split<'a> {
+    let mut split = Split {
+        index,
+        layers: data.layers.count(),
+        rows: rows.filter(|row| row.recomputed == 0).collect(),
+        pieces: Vec::new(),
+        coupled: false,
     };
-    let Some(stage) = term.stage.of(count).filter(|_| term.coefficient != 0) else {
-        return false;
-    };
-    let stage = &mut group.stages[stage];
-    let room = row.right - row.groups.get(index).copied().unwrap_or(0);
+    split.visit(data.groups[index].clone(), DECIDED);
+    split
+}
+
+impl Split<'_> {
+    fn visit(&mut self, mut group: Group, left: usize) {
+        loop {
+            let before: Vec<Stage> = group.stages.clone();
+            for row in &self.rows {
+                if !bound(row, self.index, &mut group) {
+                    return;
+                }
+            }
+            if before == group.stages {
+                break;
+            }
+        }
+        let mut open = self.rows.iter().map(|row| open_stages(row, &group));
+        let Some(stages) = open.find(|stages| stages.len() > 1) else {
+            self.pieces.push(group);
+            return;
+        };
+        if left == 0 || self.pieces.len() > MOST_PIECES {
+            self.coupled = true;
+            self.pieces.push(group);
+            return;
+        }
+        let stage = group.stages[stages[0]];
+        for own in stage.lower_layers..=stage.upper_layers.min(self.layers) {
+            let mut piece = group.clone();
+            let stage = &mut piece.stages[stages[0]];
+            (stage.lower_layers, stage.upper_layers) = (own, own);
+            self.visit(piece, left - 1);
+        }
+    }
+}
+
+/// The stages of a row whose layers are not decided.
+fn open_stages(row: &SideRow, group: &Group) -> Vec<usize> {
+    let coefficients = by_stage(row, group.stages.len());
+    let stages = coefficients.iter().zip(&group.stages).enumerate();
+    let open = stages
+        .filter(|(_, (by, stage))| **by != 0 && stage.lower_layers != stage.upper_layers)
+        .map(|(index, _)| index);
+    open.collect()
+}
+
+/// Bounds the one stage that a row leaves open. Whether the row can hold.
+fn bound(row: &SideRow, index: usize, group: &mut Group) -> bool {
+    let coefficients = by_stage(row, group.stages.len());
+    let open = open_stages(row, group);
+    let decided = (coefficients.iter().zip(&group.stages).enumerate())
+        .filter(|(stage, _)| !open.contains(stage))
+        .map(|(_, (by, stage))| by * stage.lower_layers);
+    let own = row.groups.get(index).copied().unwrap_or(0);
+    let room = row.right - own - decided.sum::<i64>();
+    match open[..] {
+        [] => match row.sense {
+            Sense::AtMost => 0 <= room,
+            Sense::Equal => room == 0,
+            Sense::AtLeast => 0 >= room,
+        },
+        [stage] => {
+            tighten(
+                row.sense,
+                coefficients[stage],
+                room,
+                &mut group.stages[stage],
+            );
+            group.stages[stage].lower_layers <= group.stages[stage].upper_layers
+        }
+        _ => true,
+    }
+}
+
+/// `coefficient n  sense  room`.
+fn tighten(sense: Sense, coefficient: i64, room: i64, stage: &mut Stage) {
     let (down, up) = (
-        room.div_euclid(term.coefficient),
-        -(-room).div_euclid(term.coefficient),
+        room.div_euclid(coefficient),
+        -(-room).div_euclid(coefficient),
     );
     // For a negative coefficient the Euclidean quotient rounds up, and the sense turns around.
-    let (most, fewest) = if term.coefficient > 0 {
+    let (most, fewest) = if coefficient > 0 {
         (down, up)
     } else {
         (up, down)
     };
-    let (above, below) = match (row.sense, term.coefficient > 0) {
+    let (above, below) = match (sense, coefficient > 0) {
         (Sense::Equal, _) => (true, true),
         (Sense::AtMost, true) | (Sense::AtLeast, false) => (true, false),
         (Sense::AtMost, false) | (Sense::AtLeast, true) => (false, true),
     };
-    let before = (stage.lower_layers, stage.upper_layers);
     if above {
         stage.upper_layers = stage.upper_layers.min(most);
     }
     if below {
         stage.lower_layers = stage.lower_layers.max(fewest);
     }
-    before != (stage.lower_layers, stage.upper_layers)
 }
 
 /// Left side minus right side of a row where the sense forbids the difference, else zero.
@@ -125,7 +228,7 @@ pub(super) fn keeps_side_rows(data: &Data, plan: &Plan) -> bool {
 /// Whether a row cannot hold for a group: by the least and the most that its left side can be while the
 /// stages share all layers, or because an equation has no solution in integers, since what divides every
 /// coefficient does not divide the right side.
-pub(super) fn excludes(row: &SideRow, index: usize, group: &Group, layers: i64) -> bool {
+fn excludes(row: &SideRow, index: usize, group: &Group, layers: i64) -> bool {
     let coefficients = by_stage(row, group.stages.len());
     let room = row.right - row.groups.get(index).copied().unwrap_or(0);
     let recomputed = row.recomputed * layers;

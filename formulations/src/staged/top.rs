@@ -6,7 +6,7 @@ use super::data::Data;
 use super::lexicographic::Canonical;
 use super::limits::{Clock, cutoffs};
 use super::plan::Plan;
-use super::search::{bounds, canonical_plan};
+use super::search::canonical_plan;
 use super::side_rows::{Prepared, prepare};
 use crate::solve::{Outcome, SolverOptions, Statistics};
 
@@ -36,7 +36,7 @@ pub fn top(
 ) -> Result<Outcome<Vec<Plan>>, StagedError> {
     check(data)?;
     let prepared = prepare(data);
-    let (open, _) = bounds(data, &prepared);
+    let open = prepared.open();
     let mut search = Search {
         prepared: &prepared,
         clock: Clock::start(options, data.units.objective),

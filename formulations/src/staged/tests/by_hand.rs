@@ -272,8 +272,11 @@ fn the_program_as_text() {
     other.modes.clear();
     other.weights.slowest = 2;
     let mut instance = data(6, vec![tight, other]);
-    let ends = [(StageIndex::FromFirst(0), 1), (StageIndex::FromLast(0), -1)];
-    instance.side_rows = vec![row("heavy_start", &ends, Sense::AtLeast, 2)];
+    let ends = [(StageIndex::FromFirst(0), -1), (StageIndex::FromLast(0), 1)];
+    instance.side_rows = vec![SideRow {
+        recomputed: 1,
+        ..row("heavy_start", &ends, Sense::AtMost, -1)
+    }];
     insta::with_settings!({ snapshot_path => "../../../../snapshots", prepend_module_to_snapshot => false }, {
         insta::assert_snapshot!("formulations__staged.lp", solve(&instance).model.unwrap().to_string());
     });
