@@ -70,16 +70,22 @@ impl<'a> CostTable<'a> {
         time_limit: Option<Duration>,
     ) -> Self {
         let deadline = time_limit.and_then(|limit| Instant::now().checked_add(limit / LISTING));
-        Self::of(instance, space::list_until(instance, deadline), quantum)
+        let listed = space::list_until(instance, deadline);
+        Self::of(instance, formulation, listed, quantum)
     }
 
     /// The same in the finest unit of time, for searches that need no small numbers.
     #[must_use]
-    pub fn exactly(instance: &'a Instance) -> Self {
-        Self::of(instance, space::list(instance), finest_quantum)
+    pub fn exactly(instance: &'a Instance, formulation: Formulation) -> Self {
+        Self::of(instance, formulation, space::list(instance), finest_quantum)
     }
 
-    fn of(instance: &'a Instance, listed: Listing, unit: fn(&[Costs], u32) -> Quantum) -> Self {
+    fn of(
+        instance: &'a Instance,
+        formulation: Formulation,
+        listed: Listing,
+        unit: fn(&[Costs], u32) -> Quantum,
+    ) -> Self {
         let mut positions: HashMap<Combination, usize> = HashMap::new();
         let mut costs: Vec<Costs> = Vec::new();
         let mut cell_of = |candidate: &FlaggedCombination| {

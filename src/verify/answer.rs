@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::TOLERANCE;
 use super::objective::Stated;
 use super::{Rejected, Stop, VerifyError};
 use crate::axis::{Axis, AxisSet, FlaggedCombination};
@@ -320,6 +321,12 @@ fn proof(stated: &Value) -> Result<Proof, Stop> {
         bound_mfu: Mfu::ZERO,
         bound_parts: 0,
         gap: 0.0,
+        tolerance: match &stated["tolerance"] {
+            Value::Null => 0.0,
+            stated => (stated.as_f64())
+                .filter(|stated| (0.0..TOLERANCE).contains(stated))
+                .ok_or_else(|| wrong("tolerance"))?,
+        },
         cells: count("cells")?,
         cells_infeasible: count("cells_infeasible")?,
         cells_pruned: count("cells_pruned")?,

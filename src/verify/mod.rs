@@ -16,7 +16,7 @@ mod verdict;
 use crate::axis::AxisSet;
 use crate::instance::Instance;
 use crate::plan::{self, Evaluated, Formulation, Infeasibility, Outcome, Plan, Proof};
-use crate::planner::layout_choice::NEGLIGIBLE_RISK;
+use crate::planner::NEGLIGIBLE_RISK;
 use crate::planner::{Deadline, PlanError, constraints, infeasibility};
 use crate::quantity::Seconds;
 use crate::reading::InputError;
@@ -29,9 +29,8 @@ pub use verdict::{
     LayoutFigures, ReasonDocument, SearchedDocument, VerdictDocument, VerdictStatus,
 };
 
-/// Relative difference of step times within which an answer counts as best: the program rounds the
-/// time of a layer by less.
-pub const TOLERANCE: f64 = 1.5e-4;
+/// Relative difference of step times within which an answer counts as best: no proof may leave more open.
+pub const TOLERANCE: f64 = 1.5e-5;
 
 /// How to check.
 #[derive(Clone, Copy)]

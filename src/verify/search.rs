@@ -10,7 +10,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use formulations::staged::bounds::balance_bound;
-use formulations::staged::cell_optimum_within;
+use formulations::staged::optimum_within;
 use rayon::prelude::*;
 
 use super::Options;
@@ -21,7 +21,7 @@ use crate::plan::{Evaluated, Formulation};
 use crate::planner;
 use crate::planner::classes::{Thresholds, classes};
 use crate::planner::cost_table::CostTable;
-use crate::planner::staged_cells::{Choice, choices, relaxed, variants};
+use crate::planner::groups::{Choice, choices, relaxed, variants};
 
 /// What to search for.
 pub(super) struct Search<'a> {
@@ -69,13 +69,10 @@ impl Extent {
 
 /// The best layouts of the space; `None` where the time was over.
 pub(super) fn search(instance: &Instance, search: &Search) -> Option<Found> {
-    let table = CostTable::exactly(instance);
+    let table = CostTable::exactly(instance, search.formulation);
     let broken = table.entries.iter();
     let broken = broken.filter(|entry| !entry.broken.is_empty()).count();
-    let (best, searched, legal) = match search.formulation {
-        Formulation::Staged => over_stages(&table, search)?,
-        Formulation::LayoutChoice => over_flags(&table, search),
-    };
+    let (best, searched, legal) = over_stages(&table, search)?;
     let best = best
         .into_iter()
         .map(|layout| planner::evaluate(instance, layout));
@@ -133,8 +130,9 @@ impl Known {
 fn over_stages(table: &CostTable, search: &Search) -> Option<(Vec<Layout>, usize, usize)> {
     let layers = i64::from(table.instance.job.transformer.layers);
     let choices = choices(table);
-    let classes = classes(choices.iter().map(Choice::candidate), search.diverse);
-    let bound = |choice: &Choice| balance_bound(&relaxed(table, choice).cell, layers);
+    let candidates = choices.iter().map(|it| it.candidate(table.formulation));
+    let classes = classes(candidates, search.diverse);
+    let bound = |choice: &Choice| balance_bound(&relaxed(table, choice).group, layers);
     let bounds: Vec<i64> = choices.par_iter().map(bound).collect();
     let mut order: Vec<usize> = (0..choices.len()).collect();
     order.sort_by_key(|&index| (bounds[index], index));
@@ -167,7 +165,7 @@ fn over_stages(table: &CostTable, search: &Search) -> Option<(Vec<Layout>, usize
             (search.options.progress)(done as u64, order.len() as u64);
             let choice = &choices[index];
             for variant in variants(table, choice) {
-                let plan = cell_optimum_within(&variant.cell, 0, layers, limit_of);
+                let plan = optimum_within(&variant.group, 0, &table.layers, limit_of);
                 if let Some(plan) = plan {
                     lock().offer(class, plan.objective, variant.layout(choice, &plan));
                 }
@@ -177,25 +175,4 @@ fn over_stages(table: &CostTable, search: &Search) -> Option<(Vec<Layout>, usize
     let known = known.into_inner().ok()?;
     let (searched, legal) = (searched.into_inner(), choices.len());
     (!is_cut.into_inner()).then(|| (known.layouts(search.count), searched, legal))
-}
-
-/// Over the framework's own cut under one flag: every layout is computed.
-fn over_flags(table: &CostTable, search: &Search) -> (Vec<Layout>, usize, usize) {
-    let candidates = table.entries.iter().map(|entry| entry.candidate);
-    let classes = classes(candidates, search.diverse);
-    let fitting = table.entries.par_iter().map(|entry| {
-        let exact = table.exact(entry);
-        exact.map(|(layout, cost)| {
-            (CostTable::fits(&cost, table.capacity)).then_some((cost.units, layout))
-        })
-    });
-    let fitting: Vec<Option<Option<(i64, Layout)>>> = fitting.collect();
-    let legal = fitting.iter().flatten().count();
-    let mut known = Known::new(search.count, &classes);
-    for (found, &class) in fitting.into_iter().zip(&classes) {
-        if let Some((units, layout)) = found.flatten() {
-            known.offer(class, units, layout);
-        }
-    }
-    (known.layouts(search.count), legal, legal)
 }

@@ -32,6 +32,7 @@ fn matters(place: &str) -> bool {
         "/warnings",
         "/resolved_instance",
         "/proof/solver",
+        "/proof/tolerance",
         "/proof/formulation",
     ];
     free.iter().all(|free| !place.starts_with(free))
