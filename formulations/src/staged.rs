@@ -76,6 +76,7 @@ use crate::solve::SolveError;
 
 pub mod bounds;
 mod check;
+mod columns;
 pub mod data;
 mod equal_middle;
 mod exact;
@@ -88,6 +89,7 @@ mod presolve;
 mod program;
 pub mod recompute;
 mod relaxation;
+mod rows;
 mod search;
 mod shortage;
 mod side_rows;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use formulations::solve::{self, SolverOptions};
 use formulations::staged::optimum;
 use parlayout::framework::{CheckpointRule, Partition};
 use parlayout::instance::{self, Flag, Instance, Overrides};
@@ -175,6 +176,46 @@ fn a_time_limit_bounds_the_listing_too() {
             assert!(proof.bound_mfu.value() >= best - 1e-9, "{proof:?}");
             let optimal = matches!(outcome, Outcome::Optimal(_));
             assert!(!optimal || proof.extent == Extent::Whole, "{proof:?}");
+        }
+    }
+}
+
+/// The program that is written is the one that was solved: its rows show memory and rules, and its optimum
+/// is the step time.
+#[test]
+fn the_written_program_gives_the_step_time() {
+    for name in ["llama-65b-2k-128gpu-24gb", "hagemann-13b-2k-64gpu"] {
+        let instance = instances()
+            .find(|instance| instance.name == name)
+            .expect("shipped");
+        let options = PlanOptions::default();
+        let (model, _) = planner::staged::written_program(&instance, &options).expect("solved");
+        let model = model.expect("there is time");
+        let solved = solve::solve(&model, &SolverOptions::default()).expect("HiGHS answers");
+        let milliseconds = solved.solution().expect("feasible").objective;
+        let outcome = planner::plan(&instance, &options).expect("the planner answers");
+        let plan = outcome.plan().expect("feasible");
+        let step_time = plan.choice.prediction.step_time.value();
+        assert!(
+            (milliseconds / 1e3 / step_time - 1.0).abs() < 1e-5,
+            "{name}: {milliseconds} ms, {step_time} s"
+        );
+        let text = model.to_string();
+        for row in [
+            " gpu_count: ",
+            " heads_divisible: ",
+            " link_tensor_parallel(2): ",
+        ] {
+            assert!(text.contains(row), "{name}: no row {row}");
+        }
+        if name.contains("24gb") {
+            let memory = text
+                .lines()
+                .filter(|it| it.starts_with(" memory_capacity("));
+            assert!(
+                memory.clone().count() >= 8 && text.contains("recomputed("),
+                "{text}"
+            );
         }
     }
 }

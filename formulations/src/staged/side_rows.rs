@@ -36,8 +36,11 @@ pub(super) fn prepare(data: &Data) -> Prepared<'_> {
     let mut coupled = data.side_rows.iter().any(|row| row.recomputed != 0);
     let mut pieces = Vec::with_capacity(data.groups.len());
     for (index, group) in data.groups.iter().enumerate() {
+        let is_excluded = |row| excludes(row, index, group, data.layers.count());
         let groups = if data.side_rows.is_empty() {
             vec![Cow::Borrowed(group)]
+        } else if data.side_rows.iter().any(is_excluded) {
+            Vec::new()
         } else {
             let split = split(data, index, data.side_rows.iter());
             coupled |= split.coupled;
