@@ -206,7 +206,12 @@ fn models_are_written_with_named_rows_and_columns() {
         ];
         check(&[&solve[..], &[path.to_str().expect("UTF-8")]].concat(), 0);
         let model = std::fs::read_to_string(&path).expect("the model is written");
-        for name in ["gpu_count", "forbidden(0)", "tensor_parallel(2)", "step_time"] {
+        for name in [
+            "gpu_count",
+            "forbidden(0)",
+            "tensor_parallel(2)",
+            "step_time",
+        ] {
             assert!(model.contains(name), "{extension} lacks {name}");
         }
     }
