@@ -216,6 +216,9 @@ fn run(model: &Model, options: &SolverOptions) -> Result<(SolvedModel, Duration)
         let off = highs.try_set_option("presolve", "off");
         off.map_err(|_| refused("option `presolve` = off".into()))?;
     }
+    // Programs come with their optimum nearly known: a search for any feasible point is wasted.
+    let off = highs.try_set_option("mip_heuristic_run_feasibility_jump", false);
+    off.map_err(|_| refused("option `mip_heuristic_run_feasibility_jump` = false".into()))?;
     for (name, value) in whole {
         highs
             .try_set_option(name, value)

@@ -48,8 +48,8 @@
 //! * `at_most(c,s,i)`: `boundary(s,E_s(i)) <= boundary(s-1,i)`: a stage that starts at `i` or before ends at
 //!   `E_s(i)` at the latest. `at_least(c,s,i)`: `boundary(s-1,i) <= boundary(s,F_s(i+1)-1)`: one that starts
 //!   after `i` ends at `F_s(i+1)` at the earliest.
-//! * `capacity(c,s)`, under the caller's name for it: `sum_κ (P + f A) n - sum_m f (A - C) recomputed + sum_W (W - W_before) workspace
-//!   + m_s x <= capacity x`, where it can bind.
+//! * `capacity(c,s)`, under the caller's name for it, where it can bind: with `load = sum_κ (P + f A) n`,
+//!   `load - sum_m f (A - C) recomputed + sum_W (W - W_before) workspace + m_s x <= capacity x`.
 //! * `at_most_all(c,s,κ)`: `sum_m recomputed <= n`. `uses(c,s,m)`: `recomputed <= most workspace(W_m)`;
 //!   `nested`: a larger workspace is also a smaller one.
 //! * `stage_time(c,s)`: `T_s - tau* x <= excess_time`. `stage_delta(c,s)`: `D_s - delta* x <= excess_delta`.
@@ -57,7 +57,7 @@
 //!   `n_s = n_{s+1}`; `recompute_all`, `same_count`: the recomputation that its rule prescribes.
 //! * one row a side row, under its own name.
 //!
-//! Cuts: `recompute_floor(c,s,i)`: `sum_m r recomputed >= slope load - intercept x`, `load = sum_κ (P + f A) n`,
+//! Cuts: `recompute_floor(c,s,i)`: `sum_m r recomputed >= slope load - intercept x`,
 //! the edges of the lower hull of extra times over loads; `least_objective(c)`: the objective of the group is
 //! at least its lower bound; the excesses are not negative.
 //!

@@ -194,9 +194,10 @@ impl Search<'_> {
     /// bounds first.
     fn presolve(&mut self, open: &[(i64, usize)]) -> Vec<Presolved> {
         let data = self.prepared.data;
-        let incumbents = match self.prepared.coupled {
-            false => Incumbents::Bound,
-            true => Incumbents::MayBeForbidden,
+        let incumbents = if self.prepared.coupled {
+            Incumbents::MayBeForbidden
+        } else {
+            Incumbents::Bound
         };
         let mut left = Vec::new();
         for &(bound, index) in open {
@@ -228,7 +229,13 @@ impl Search<'_> {
         let Some(options) = self.clock.options() else {
             return Ok(Some(lowest));
         };
-        let program = program(self.prepared.data, left, &self.excluded);
+        // One program shows what rules exclude.
+        let excluded = if self.model.is_none() {
+            &self.excluded[..]
+        } else {
+            &[]
+        };
+        let program = program(self.prepared.data, left, excluded);
         let outcome = solve::solve(&program.model, &options)?;
         self.statistics.add(outcome.statistics());
         let plan = outcome

@@ -41,8 +41,16 @@ pub(super) struct Costs<'a> {
     layers: &'a Layers,
     /// Of each position a number whose differences tell the layers between apart by their kinds.
     codes: Vec<usize>,
-    /// Of each stage and difference of codes; `None` inside where nothing fits.
-    known: Vec<Vec<Option<Option<Interval>>>>,
+    /// Of each stage and difference of codes.
+    known: Vec<Vec<Known>>,
+}
+
+/// What is known of a stage with some layers.
+#[derive(Debug, Clone, Copy)]
+enum Known {
+    Nothing,
+    TooLarge,
+    Fits(Interval),
 }
 
 impl<'a> Costs<'a> {
@@ -60,7 +68,7 @@ impl<'a> Costs<'a> {
             group,
             layers,
             codes,
-            known: vec![vec![None; width]; group.stages.len()],
+            known: vec![vec![Known::Nothing; width]; group.stages.len()],
         }
     }
 
@@ -68,22 +76,27 @@ impl<'a> Costs<'a> {
     pub(super) fn interval(&mut self, stage: usize, start: usize, end: usize) -> Option<Interval> {
         let (group, layers) = (self.group, self.layers);
         let known = &mut self.known[stage][self.codes[end] - self.codes[start]];
-        let found = known.get_or_insert_with(|| {
+        if let Known::Nothing = known {
             let counts = layers.between(start, end);
-            let extra = least_recompute(group, &group.stages[stage], &counts)?.extra_time;
-            Some(Interval {
+            let least = least_recompute(group, &group.stages[stage], &counts);
+            *known = least.map_or(Known::TooLarge, |least| {
+                Known::Fits(Interval {
+                    start,
+                    end,
+                    time: stage_time(group, stage, &counts, least.extra_time),
+                    extra: least.extra_time,
+                    delta: stage_delta(group, stage, &counts),
+                })
+            });
+        }
+        match *known {
+            Known::Fits(interval) => Some(Interval {
                 start,
                 end,
-                time: stage_time(group, stage, &counts, extra),
-                extra,
-                delta: stage_delta(group, stage, &counts),
-            })
-        });
-        found.map(|interval| Interval {
-            start,
-            end,
-            ..interval
-        })
+                ..interval
+            }),
+            _ => None,
+        }
     }
 
     /// The intervals of each stage that fit, lie below the ceilings and can be reached from the first.
