@@ -16,7 +16,7 @@ use super::{Answer, components, counts, joined};
 use crate::cluster::CalibrationKind;
 use crate::layout::Layout;
 use crate::plan::{Extent, Violation};
-use crate::planner::layout_choice::NEGLIGIBLE_RISK;
+use crate::planner::NEGLIGIBLE_RISK;
 
 impl Answer for SolutionDocument {
     /// Layout, memory, time, neighbours, proof and trust; or why there is no layout.

@@ -7,7 +7,7 @@ use super::data::{
 use crate::model::Sense;
 
 /// Sums within a group stay below this, so that no arithmetic overflows and doubles are exact.
-const LARGEST: f64 = (1_i64 << 48) as f64;
+const LARGEST: f64 = (1_i64 << 52) as f64;
 
 /// Checks what the program takes for granted.
 pub(super) fn check(data: &Data) -> Result<(), StagedError> {

@@ -136,6 +136,9 @@ pub struct ProofDocument {
     pub bound_mfu: Option<f64>,
     /// Relative distance between the plan and the bound, 0 when optimal; null without a plan.
     pub gap: Option<f64>,
+    /// Relative distance by which a layout that the program takes for no better may still be faster, since
+    /// it computes in whole quanta of time; null without a plan.
+    pub tolerance: Option<f64>,
     /// `cut` where the time limit came before all combinations of the space were listed: then the counts
     /// are those of the listed ones, and the bound holds for all.
     pub extent: Extent,
@@ -311,6 +314,7 @@ impl ProofDocument {
             formulation: proof.formulation,
             bound_mfu: known(proof.bound_mfu.value()),
             gap: known(proof.gap),
+            tolerance: known(proof.tolerance),
             extent: proof.extent,
             cells: proof.cells,
             cells_infeasible: proof.cells_infeasible,
