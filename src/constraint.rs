@@ -173,7 +173,7 @@ impl fmt::Display for Constraint {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::fixture;
+    use crate::fixture;
 
     fn row(terms: &[(i64, Decision)]) -> Constraint {
         let terms = terms.iter().map(|&(coefficient, decision)| Term {

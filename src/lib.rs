@@ -45,6 +45,8 @@ pub mod explain;
 pub mod export;
 #[doc(hidden)]
 pub mod figures;
+#[cfg(test)]
+mod fixture;
 #[doc(hidden)]
 pub mod instance;
 #[doc(hidden)]

@@ -99,9 +99,9 @@ impl FlopConvention {
     #[must_use]
     pub const fn formula(self) -> &'static str {
         match self {
-            Self::Paper => "6N + 12Lhs a token, N with 2Vh, full attention square",
-            Self::WithoutInputEmbedding => "6N + 12Lhs a token, N with one Vh",
-            Self::Causal => "6N + 6Lhs a token, N with one Vh, causal attention",
+            Self::Paper => "6N + 12Lhs per token, N with 2Vh, full attention square",
+            Self::WithoutInputEmbedding => "6N + 12Lhs per token, N with one Vh",
+            Self::Causal => "6N + 6Lhs per token, N with one Vh, causal attention",
         }
     }
 }

@@ -60,7 +60,7 @@ fn accelerator(name: &str) -> Option<String> {
 fn cluster(name: &str) -> Option<String> {
     let cluster = super::cluster(name).ok()?;
     Some(format!(
-        "nodes of {} {}, {:.0} GB/s a GPU within, {:.0} GB/s a node between, {}",
+        "nodes of {} {}, {:.0} GB/s per GPU within, {:.0} GB/s per node between, {}",
         cluster.gpus_per_node,
         cluster.accelerator.name,
         cluster.intra_node_bandwidth.value() / 1e9,

@@ -88,7 +88,7 @@ enum Command {
     /// Predict time and memory of one given layout, or of a file of measured runs.
     Evaluate(evaluate::EvaluateArguments),
     /// Say why there is no layout and what would repair that, what limits the best one, or why
-    /// it has not another value.
+    /// not another choice.
     Explain(explain::ExplainArguments),
     /// Check an answer of `solve` by another method: every figure, every rule, the whole space.
     Verify(verify::VerifyArguments),

@@ -75,8 +75,8 @@ impl Thresholds {
 mod tests {
     use super::*;
     use crate::axis::Axis;
+    use crate::fixture;
     use crate::layout::Checkpointing;
-    use crate::report::fixture;
 
     #[test]
     fn classes_differ_in_the_axes_named() {

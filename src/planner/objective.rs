@@ -414,7 +414,7 @@ pub fn counts(cluster: &Cluster, from: u32, to: u32) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::fixture;
+    use crate::fixture;
 
     #[test]
     fn counts_are_parts_of_a_node_then_nodes() {

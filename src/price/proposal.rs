@@ -60,7 +60,7 @@ impl Proposal {
     pub fn memory(instance: &Instance, more: Bytes) -> Self {
         let from = instance.job.cluster.accelerator.usable_memory;
         let to = from + more;
-        let words = format!("+{} GB a GPU", gigabytes(more));
+        let words = format!("+{} GB per GPU", gigabytes(more));
         Self::new("memory", words, vec![Change::Memory { from, to }])
     }
 

@@ -265,8 +265,8 @@ fn name(path: &str, widest: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixture;
     use crate::plan::Infeasibility;
-    use crate::report::fixture;
 
     fn rows() -> Vec<BatchRow> {
         let infeasibility = Infeasibility {

@@ -63,7 +63,7 @@ const LONGEST_NAME: usize = 26;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::fixture;
+    use crate::fixture;
 
     #[test]
     fn presets_fit_the_width() {

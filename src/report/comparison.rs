@@ -1,7 +1,7 @@
 //! Two layouts side by side, for people: what differs first, the largest differences on top.
 
 use super::components::label;
-use super::document::{ComparisonBody, ComparisonDocument, SideDocument};
+use super::document::{ComparisonBody, ComparisonDocument, LayoutDocument, SideDocument};
 use super::layout_text::{checkpointing, line};
 use super::number::{duration, gib, grouped, mfu, percent, points, risk, signed, unit_of_time};
 use super::solution::{broken_rules, layers};
@@ -84,7 +84,8 @@ pub(super) fn sentence(choice: &str, body: &ComparisonBody) -> String {
 
 /// Where the jobs differ; nothing if they are alike.
 fn settings(sides: [&SideDocument; 2], names: [&str; 2], style: &Style) -> Option<String> {
-    let rows: [(&str, fn(&SideDocument) -> String); 8] = [
+    type Shown = fn(&SideDocument) -> String;
+    let rows: [(&str, Shown); 8] = [
         ("instance", |side| side.instance.clone()),
         ("model", |side| side.model.clone()),
         ("cluster", |side| side.cluster.clone()),
@@ -116,7 +117,7 @@ fn choices(body: &ComparisonBody, names: [&str; 2], style: &Style) -> Option<Str
     };
     let mut rows: Vec<(&str, [String; 2])> =
         axes.map(|axis| (axis.as_str(), shown(axis))).collect();
-    let layouts = sides.map(|side| side.layout());
+    let layouts = sides.map(LayoutDocument::layout);
     rows.extend([
         (
             "micro-batches",

@@ -53,9 +53,9 @@ impl Answer for EvaluationDocument {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixture;
     use crate::instance::Instance;
     use crate::plan::{Evaluated, Violation};
-    use crate::report::fixture;
     use crate::report::style::{WIDTH, columns};
 
     fn check(name: &str, instance: &Instance, evaluated: &Evaluated, violations: &[Violation]) {

@@ -260,7 +260,7 @@ fn features(combination: &Combination) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::fixture;
+    use crate::fixture;
 
     #[test]
     fn runs_are_written_once() {

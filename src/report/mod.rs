@@ -12,8 +12,6 @@ mod counts;
 pub mod document;
 mod evaluation;
 mod explanation;
-#[cfg(test)]
-pub(crate) mod fixture;
 pub mod layout_text;
 pub(crate) mod number;
 mod pareto;

@@ -1,6 +1,6 @@
 //! What changes would buy, for people and as CSV.
 
-use super::document::{BestDocument, OfferDocument, PriceDocument, Status};
+use super::document::{BestDocument, LayoutDocument, OfferDocument, PriceDocument, Status};
 use super::layout_text::{brief, brief_difference, line};
 use super::number::{duration, grouped, mfu, percent, points};
 use super::solution::{job_line, warnings};
@@ -79,12 +79,12 @@ const NO_GAIN: f64 = 5e-4;
 /// Whether a change leaves speed and layout as they are.
 fn changes_nothing(prices: &PriceDocument, offer: &OfferDocument) -> bool {
     let no_gain = offer.gain.is_some_and(|gain| gain.abs() < NO_GAIN);
-    let stages = |best: &BestDocument| best.layout.as_ref().map(|layout| layout.layout());
+    let stages = |best: &BestDocument| best.layout.as_ref().map(LayoutDocument::layout);
     no_gain && stages(&prices.today) == stages(&offer.best)
 }
 
 fn offers(prices: &PriceDocument) -> Table {
-    let today = prices.today.layout.as_ref().map(|it| it.layout());
+    let today = prices.today.layout.as_ref().map(LayoutDocument::layout);
     let header = ["change, then the layout", "MFU", "step", "tokens/s", "gain"];
     // Without a layout today there is nothing to gain on.
     let shown = if today.is_some() { 5 } else { 4 };
@@ -105,7 +105,7 @@ fn offers(prices: &PriceDocument) -> Table {
     };
     push("today".to_owned(), &prices.today, None, String::new());
     for offer in &prices.offers {
-        let Some(layout) = offer.best.layout.as_ref().map(|it| it.layout()) else {
+        let Some(layout) = offer.best.layout.as_ref().map(LayoutDocument::layout) else {
             continue;
         };
         if changes_nothing(prices, offer) {

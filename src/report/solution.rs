@@ -429,10 +429,11 @@ fn next_command(style: &Style, name: &str, options: &str) -> String {
 mod tests {
     use super::*;
     use crate::axis::FlaggedCombination;
+    use crate::fixture;
     use crate::instance::Instance;
     use crate::layout::Checkpointing;
     use crate::plan::{Infeasibility, Nearest, Outcome};
-    use crate::report::{Colour, fixture};
+    use crate::report::Colour;
 
     fn check(name: &str, instance: &Instance, outcome: &Outcome) {
         let text = SolutionDocument::new(instance, outcome).text(&Style::default());

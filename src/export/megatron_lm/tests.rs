@@ -1,8 +1,8 @@
 //! Golden flags.
 
 use super::*;
+use crate::fixture;
 use crate::layout::{Schedule, Stage};
-use crate::report::fixture;
 use crate::transformer::{Biases, Embeddings, FeedForward};
 
 fn check(name: &str, instance: &Instance, layout: &Layout) {

@@ -1,5 +1,8 @@
 //! Calibration on a few random runs of a setting, scored on the rest.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use rayon::prelude::*;
 
 use crate::laboratory::calibrate::{self, Adoption, FitOptions, Observation, Speeds, Verdict};
@@ -44,20 +47,15 @@ impl From<Skip> for DrawError {
 
 /// What calibration makes of one setting, or of a source with several settings, each calibrated for
 /// itself.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Transfer {
     /// Name of the setting; of the source, for all its settings together.
     pub setting: String,
     /// Where its runs come from.
+    #[serde(skip)]
     pub source: String,
     /// Its runs with a representative speed, among which runs are drawn.
     pub timed: usize,
-    /// Before any run is seen.
-    pub zero_shot: HeldOut,
-    /// After calibration.
-    pub calibrated: HeldOut,
-    /// After calibration where it is accepted, otherwise before.
-    pub accepted: HeldOut,
     /// Draws, those of all settings together.
     pub draws: usize,
     /// Draws whose fitted speeds are accepted.
@@ -66,6 +64,12 @@ pub struct Transfer {
     pub level_draws: usize,
     /// Draws with accepted fitted speeds after which the rank correlation of the rest is lower than before.
     pub rank_worse: usize,
+    /// Before any run is seen.
+    pub zero_shot: HeldOut,
+    /// After calibration.
+    pub calibrated: HeldOut,
+    /// After calibration where it is accepted, otherwise before.
+    pub accepted: HeldOut,
 }
 
 /// Runs that must remain besides the drawn ones.

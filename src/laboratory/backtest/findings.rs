@@ -4,6 +4,9 @@
 //! 2,048 tokens with and without the fused `RMSNorm`. Everything is computed from the runs and
 //! their predictions. "Predicted" means: among the runs said to fit, by predicted utilisation.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 mod memory;
 mod speed;
 mod sweep;
@@ -12,13 +15,16 @@ use super::case::Case;
 use sweep::{Shape, Sweep};
 
 /// Whether the cost model says the same as the runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
 pub enum Reproduced {
     /// It does.
     Yes,
     /// It does not.
     No,
     /// The runs do not measure it; the cost model says what the paper says.
+    #[serde(rename = "predicted only")]
     PredictedOnly,
 }
 
@@ -39,7 +45,7 @@ impl Reproduced {
 }
 
 /// One finding.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Finding {
     /// Its letter.
     pub letter: char,

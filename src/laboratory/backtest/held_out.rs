@@ -1,5 +1,8 @@
 //! Scores of the runs that a calibration has not seen.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::cluster::Cluster;
 use crate::framework::Framework;
 
@@ -15,17 +18,21 @@ use super::statistics::{mean, spearman};
 pub(super) type Figures = (Cluster, Framework);
 
 /// Scores of the runs that were not drawn; means over draws.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, JsonSchema)]
 pub struct HeldOut {
     /// Median error of predicted utilisation.
+    #[serde(rename = "mfu_error_median")]
     pub mfu_error: Option<f64>,
     /// Rank correlation of predicted and measured utilisation.
+    #[serde(rename = "rank_correlation")]
     pub rank: Option<f64>,
     /// The solver's pick.
     pub pick: Option<f64>,
     /// Median error of predicted peak memory.
+    #[serde(rename = "peak_error_median")]
     pub peak_error: Option<f64>,
     /// Share of out-of-memory verdicts that is right.
+    #[serde(rename = "verdicts_right")]
     pub verdicts: Option<f64>,
 }
 

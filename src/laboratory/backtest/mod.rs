@@ -4,6 +4,9 @@
 //! group (a sweep: one network, cluster, sequence length and batch), by source and in total. The
 //! figures are described in `docs/backtest.md`.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 mod case;
 mod draws;
 pub mod findings;
@@ -30,13 +33,14 @@ use crate::planner::PlanError;
 use scores::Group;
 
 /// A part of the runs with its scores.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Scope {
     /// Where the runs come from.
     pub source: String,
-    /// Name of the group; empty where the scope is a whole source.
-    pub group: String,
+    /// Name of the group; `None` where the scope is a whole source.
+    pub group: Option<String>,
     /// Its scores.
+    #[serde(flatten)]
     pub scores: Scores,
 }
 
@@ -75,9 +79,9 @@ pub fn score(cases: &[Case], risks: &[f64]) -> Result<Backtest, PlanError> {
             picks: picks.iter().map(|at_risk| at_risk[index]).collect(),
         })
         .collect();
-    let scope = |source: &str, group: &str, parts: &[&Group]| Scope {
+    let scope = |source: &str, group: Option<&str>, parts: &[&Group]| Scope {
         source: source.to_owned(),
-        group: group.to_owned(),
+        group: group.map(str::to_owned),
         scores: Scores::of(parts, risks),
     };
     let sources = by_name(&groups, |group| &group.cases[0].run.source);
@@ -87,11 +91,11 @@ pub fn score(cases: &[Case], risks: &[f64]) -> Result<Backtest, PlanError> {
         groups: named
             .iter()
             .zip(&groups)
-            .map(|(((source, group), _), part)| scope(source, group, &[part]))
+            .map(|(((source, group), _), part)| scope(source, Some(group), &[part]))
             .collect(),
         sources: sources
             .iter()
-            .map(|(source, parts)| scope(source, "", parts))
+            .map(|(source, parts)| scope(source, None, parts))
             .collect(),
         total: Scores::of(&all, risks),
         reliability: reliability(cases),

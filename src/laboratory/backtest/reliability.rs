@@ -1,5 +1,8 @@
 //! Whether what is said to run out of memory with probability `p` does so in a share `p` of cases.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use super::case::Case;
 use super::statistics::mean;
 
@@ -7,17 +10,17 @@ use super::statistics::mean;
 pub(super) const BINS: [f64; 5] = [0.0, 0.05, 0.5, 0.95, 1.0];
 
 /// Said and true shares of runs out of memory.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Reliability {
-    /// For what is said to be about 0, 5, 50, 95 and 100 %.
-    pub bins: [ReliabilityBin; BINS.len()],
     /// Mean squared distance of said probability and outcome (Brier, *Monthly Weather Review* 78,
     /// 1950); 0 is perfect, 0.25 is always saying one half.
     pub brier: Option<f64>,
+    /// For what is said to be about 0, 5, 50, 95 and 100 %.
+    pub bins: [ReliabilityBin; BINS.len()],
 }
 
 /// The runs whose said probability is nearest to that of this bin, among all bins.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct ReliabilityBin {
     /// Name of the bin.
     pub nominal: f64,

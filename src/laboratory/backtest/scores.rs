@@ -1,12 +1,15 @@
 //! Figures of merit of a set of runs.
 
+use schemars::JsonSchema;
+use serde::{Serialize, Serializer};
+
 use super::case::Case;
 use super::pick::{Pick, PickEnd};
 use super::statistics::{mean, median, spearman};
 
 /// Out-of-memory verdicts: a run is said to fit where its probability of running out is below one
 /// half.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct Verdicts {
     /// Runs that trained or ran out of memory.
     pub runs: usize,
@@ -54,7 +57,7 @@ impl Verdicts {
 }
 
 /// Relative errors of one predicted quantity.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Errors {
     /// Runs that have a measured value.
     pub runs: usize,
@@ -81,7 +84,7 @@ impl Errors {
 }
 
 /// Means of the picks of several groups.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Picks {
     /// The largest accepted probability of running out of memory.
     pub max_oom_risk: f64,
@@ -123,21 +126,32 @@ impl Picks {
     }
 }
 
-/// Everything that is said of a set of runs.
-#[derive(Debug, Clone, PartialEq)]
+/// Scores of a set of runs.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Scores {
     /// Out-of-memory verdicts.
     pub verdicts: Verdicts,
     /// Predicted utilisation; `None` where no run has a representative speed.
+    #[serde(rename = "mfu_error")]
     pub mfu: Option<Errors>,
     /// Spearman's rank correlation of predicted and measured utilisation, mean over groups.
+    #[serde(rename = "rank_correlation_in_group")]
     pub rank_in_group: Option<f64>,
     /// The same over all runs of the set.
+    #[serde(rename = "rank_correlation")]
     pub rank: Option<f64>,
     /// Predicted peak memory; `None` where no run logged it.
+    #[serde(rename = "peak_memory_error")]
     pub peak: Option<Errors>,
     /// The solver's choices, one entry an accepted risk; `None` without groups.
+    #[serde(serialize_with = "only_some")]
+    #[schemars(with = "Vec<Picks>")]
     pub picks: Vec<Option<Picks>>,
+}
+
+/// Writes the picks that there are.
+fn only_some<S: Serializer>(picks: &[Option<Picks>], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(picks.iter().flatten())
 }
 
 /// A group of runs with the picks in it, one entry an accepted risk.

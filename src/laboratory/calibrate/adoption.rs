@@ -1,5 +1,8 @@
 //! From a fit to the figures that are written: what is taken over, what stays as shipped.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use super::cross_validation::{self, Measure, Validation, Verdict};
 use super::fit::{FitOptions, Fitted, fit};
 use super::level::{Level, level};
@@ -22,7 +25,9 @@ pub enum Adoption {
 }
 
 /// Which speeds are in use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
 pub enum Speeds {
     /// The shipped ones.
     Shipped,

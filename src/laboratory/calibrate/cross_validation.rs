@@ -3,6 +3,9 @@
 //! Leave one out up to five distinct runs, else five folds. Runs alike in all that the cost model
 //! knows stay together, so that none is predicted from its copy.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use std::collections::BTreeSet;
 
 use super::fit::{FitOptions, censored, fit};
@@ -20,7 +23,9 @@ use crate::quantity::Seconds;
 const FOLDS: usize = 5;
 
 /// What a score is the mean of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
 pub enum Measure {
     /// `|ln(predicted / measured)|`.
     Error,
@@ -29,7 +34,7 @@ pub enum Measure {
 }
 
 /// How well a set of runs is predicted.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Score {
     /// Mean of the measure.
     pub mean_error: f64,
@@ -37,6 +42,7 @@ pub struct Score {
     pub median_error: f64,
     /// Spearman's rank correlation of predicted and measured MFU; `None` where it has no meaning
     /// (memory, or fewer than two distinct values).
+    #[serde(rename = "rank_correlation")]
     pub rank: Option<f64>,
 }
 
@@ -58,7 +64,9 @@ pub struct Validation {
 }
 
 /// Whether a fit takes the place of the shipped figures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
 pub enum Verdict {
     /// It does.
     Accepted,

@@ -4,11 +4,12 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::calibration::Subject;
+use super::write_rounded;
 use crate::laboratory::calibrate::{
     Calibrated, Confusion, Estimate, Fact, Level, Measure, Miss, Outlier, Score, SkippedRow,
     Speeds, Validation, Verdict,
 };
-use crate::report::document::{Document, Trust, rounded, rounded_probability};
+use crate::report::document::{Document, Trust, rounded_probability};
 
 /// The result of a calibration.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -33,8 +34,7 @@ pub struct CalibrationDocument {
     /// One factor on every duration in place of fitted speeds; null where no run tells of it.
     level: Option<LevelDocument>,
     /// Which speeds were adopted: `shipped`, `level` or `fitted`.
-    #[schemars(extend("enum" = ["shipped", "level", "fitted"]))]
-    adopted_speeds: &'static str,
+    adopted_speeds: Speeds,
     /// Memory; null where no run tells of it.
     memory: Option<PartDocument>,
     /// Every figure that the runs can see, fitted whether it was adopted or not.
@@ -59,19 +59,18 @@ struct PartDocument {
     /// `accepted`; `untested`: fewer than two distinct runs; `error_not_better`,
     /// `ranking_not_better`:
     /// on held-out runs; `implausible`: these are off by a factor of two and more.
-    #[schemars(extend("enum" = ["accepted", "untested", "error_not_better", "ranking_not_better", "implausible"]))]
-    verdict: &'static str,
+    verdict: Verdict,
     /// What is scored: `error`, `|ln(predicted / measured)|`, or `deviance`, `sqrt(-2 ln p)` of
     /// what fitted and what did not.
-    measure: Option<&'static str>,
+    measure: Option<Measure>,
     /// Runs that were held out in turn.
     runs: Option<usize>,
     /// Runs of them that differ in what the cost model knows.
     distinct: Option<usize>,
     /// By the shipped figures.
-    shipped: Option<ScoreDocument>,
+    shipped: Option<Score>,
     /// By fits that had not seen the run.
-    fitted: Option<ScoreDocument>,
+    fitted: Option<Score>,
 }
 
 /// One factor on every duration, `efficiency.slowdown`, which changes no ranking.
@@ -82,18 +81,7 @@ struct LevelDocument {
     /// The fitted factor.
     fitted: f64,
     /// How well factors fitted to other runs predict a run; null with fewer than two distinct runs.
-    held_out: Option<ScoreDocument>,
-}
-
-/// How well held-out runs are predicted.
-#[derive(Debug, Serialize, JsonSchema)]
-struct ScoreDocument {
-    /// Mean of the measure.
-    mean_error: f64,
-    /// Median of that.
-    median_error: f64,
-    /// Rank correlation of predicted and measured MFU.
-    rank_correlation: Option<f64>,
+    held_out: Option<Score>,
 }
 
 /// A fitted figure.
@@ -164,6 +152,10 @@ struct SkippedDocument {
 
 impl Document for CalibrationDocument {
     const FORMAT: &'static str = "parlayout/calibration/v1";
+
+    fn json(&self) -> String {
+        write_rounded(self)
+    }
 }
 
 impl CalibrationDocument {
@@ -181,11 +173,7 @@ impl CalibrationDocument {
             out_of_memory: calibrated.evidence.out_of_memory,
             speeds: part(calibrated.time_verdict, calibrated.time.as_ref()),
             level: calibrated.level.as_ref().map(LevelDocument::new),
-            adopted_speeds: match calibrated.speeds {
-                Speeds::Shipped => "shipped",
-                Speeds::Level => "level",
-                Speeds::Fitted => "fitted",
-            },
+            adopted_speeds: calibrated.speeds,
             memory: part(calibrated.memory_verdict, calibrated.memory.as_ref()),
             figures: fitted.estimates.iter().map(FigureDocument::new).collect(),
             facts: calibrated.facts.iter().map(FactDocument::new).collect(),
@@ -208,21 +196,12 @@ impl CalibrationDocument {
 
 fn part(verdict: Option<Verdict>, validation: Option<&Validation>) -> Option<PartDocument> {
     Some(PartDocument {
-        verdict: match verdict? {
-            Verdict::Accepted => "accepted",
-            Verdict::Untested => "untested",
-            Verdict::ErrorNotBetter => "error_not_better",
-            Verdict::RankingNotBetter => "ranking_not_better",
-            Verdict::Implausible => "implausible",
-        },
-        measure: validation.map(|validation| match validation.measure {
-            Measure::Error => "error",
-            Measure::Deviance => "deviance",
-        }),
-        runs: validation.map(|validation| validation.runs),
-        distinct: validation.map(|validation| validation.distinct),
-        shipped: validation.map(|validation| ScoreDocument::new(&validation.before)),
-        fitted: validation.map(|validation| ScoreDocument::new(&validation.after)),
+        verdict: verdict?,
+        measure: validation.map(|it| it.measure),
+        runs: validation.map(|it| it.runs),
+        distinct: validation.map(|it| it.distinct),
+        shipped: validation.map(|it| it.before),
+        fitted: validation.map(|it| it.after),
     })
 }
 
@@ -230,19 +209,9 @@ impl LevelDocument {
     fn new(level: &Level) -> Self {
         let validation = level.validation.as_ref();
         Self {
-            shipped: rounded(level.estimate.prior.median),
-            fitted: rounded(level.estimate.value),
-            held_out: validation.map(|validation| ScoreDocument::new(&validation.after)),
-        }
-    }
-}
-
-impl ScoreDocument {
-    fn new(score: &Score) -> Self {
-        Self {
-            mean_error: rounded(score.mean_error),
-            median_error: rounded(score.median_error),
-            rank_correlation: score.rank.map(rounded),
+            shipped: level.estimate.prior.median,
+            fitted: level.estimate.value,
+            held_out: validation.map(|validation| validation.after),
         }
     }
 }
@@ -251,8 +220,8 @@ impl FigureDocument {
     fn new(estimate: &Estimate) -> Self {
         Self {
             key: estimate.prior.parameter.key,
-            shipped: rounded(estimate.prior.median),
-            fitted: rounded(estimate.value),
+            shipped: estimate.prior.median,
+            fitted: estimate.value,
             moved: rounded_probability(estimate.moved()),
             uncertainty: rounded_probability(estimate.uncertainty),
         }
@@ -263,8 +232,8 @@ impl FactDocument {
     fn new(fact: &Fact) -> Self {
         Self {
             key: fact.parameter.key,
-            before: rounded(fact.before),
-            after: rounded(fact.after),
+            before: fact.before,
+            after: fact.after,
         }
     }
 }
@@ -296,8 +265,8 @@ impl OutlierDocument {
             line: Some(outlier.line).filter(|&line| line > 0),
             run: outlier.name.clone(),
             what,
-            measured: measured.map(rounded),
-            predicted: rounded(predicted),
+            measured,
+            predicted,
         }
     }
 }

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::components::MemoryComponents;
 use super::prediction::PredictionDocument;
 use super::{
     Document, EvaluationDocument, JobDocument, LayoutDocument, ReadError, SolutionDocument,
@@ -146,9 +147,9 @@ impl ComparisonBody {
             stage.map(|stage| stage.components)
         };
         let (fullest_one, fullest_other) = (fullest(one), fullest(other));
-        let pairs = fullest_one.iter().flat_map(|it| it.components());
+        let pairs = fullest_one.iter().flat_map(MemoryComponents::components);
         let mut memory: Vec<MemoryTerm> = pairs
-            .zip(fullest_other.iter().flat_map(|it| it.components()))
+            .zip(fullest_other.iter().flat_map(MemoryComponents::components))
             .map(|((component, left), (_, right))| MemoryTerm {
                 component: component.key().to_owned(),
                 left_gib: left,
@@ -237,7 +238,7 @@ impl SideDocument {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::fixture;
+    use crate::fixture;
 
     fn side(step_time: f64) -> SideDocument {
         let mut evaluated = fixture::llama_13b_plan().choice;

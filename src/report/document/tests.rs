@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::*;
+use crate::fixture;
 use crate::plan::{Infeasibility, Nearest, Violation};
-use crate::report::fixture;
 
 fn parse(text: &str) -> Value {
     serde_json::from_str(text).expect("documents are JSON")

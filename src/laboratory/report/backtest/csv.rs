@@ -3,6 +3,7 @@
 use super::{Answer, BacktestReport};
 use crate::laboratory::backtest::{Errors, Picks, Scores};
 use crate::report::document::rounded;
+use crate::report::{csv_number, csv_of};
 
 /// The columns.
 const HEADER: [&str; 25] = [
@@ -35,21 +36,9 @@ const HEADER: [&str; 25] = [
 
 /// The scores of every group, every source and all runs, in this order, for each report. Shares
 /// go from 0 to 1; what does not apply is empty.
-///
-/// # Panics
-///
-/// Never: memory takes every write.
 #[must_use]
 pub fn csv(answer: &Answer) -> String {
-    let mut writer = ::csv::Writer::from_writer(Vec::new());
-    writer
-        .write_record(HEADER)
-        .expect("memory takes every write");
-    for row in answer.reports.iter().flat_map(rows) {
-        writer.write_record(row).expect("memory takes every write");
-    }
-    let bytes = writer.into_inner().expect("memory takes every write");
-    String::from_utf8(bytes).expect("CSV of strings is UTF-8")
+    csv_of(&HEADER, answer.reports.iter().flat_map(rows))
 }
 
 fn rows(report: &BacktestReport) -> Vec<Vec<String>> {
@@ -58,7 +47,8 @@ fn rows(report: &BacktestReport) -> Vec<Vec<String>> {
     let sources = backtest.sources.iter().map(|scope| ("source", scope));
     let mut rows = Vec::new();
     for (kind, scope) in groups.chain(sources) {
-        let names = [report.name, kind, &scope.source, &scope.group];
+        let group = scope.group.as_deref().unwrap_or_default();
+        let names = [report.name, kind, &scope.source, group];
         rows.extend(scope_rows(names, &scope.scores));
     }
     rows.extend(scope_rows([report.name, "all", "", ""], &backtest.total));
@@ -79,9 +69,9 @@ fn scope_rows(names: [&str; 4], scores: &Scores) -> Vec<Vec<String>> {
         .map(|count| count.to_string()),
     );
     figures.extend(error_fields(scores.mfu));
-    figures.push(optional(scores.mfu.map(|errors| errors.bias)));
-    figures.push(optional(scores.rank_in_group));
-    figures.push(optional(scores.rank));
+    figures.push(rounded_number(scores.mfu.map(|errors| errors.bias)));
+    figures.push(rounded_number(scores.rank_in_group));
+    figures.push(rounded_number(scores.rank));
     figures.extend(error_fields(scores.peak));
     let with_picks = |picks: &Option<Picks>| {
         let mut row = figures.clone();
@@ -94,8 +84,8 @@ fn scope_rows(names: [&str; 4], scores: &Scores) -> Vec<Vec<String>> {
 fn error_fields(errors: Option<Errors>) -> [String; 3] {
     [
         errors.map_or_else(String::new, |errors| errors.runs.to_string()),
-        optional(errors.map(|errors| errors.mean)),
-        optional(errors.map(|errors| errors.median)),
+        rounded_number(errors.map(|errors| errors.mean)),
+        rounded_number(errors.map(|errors| errors.median)),
     ]
 }
 
@@ -115,6 +105,6 @@ fn pick_fields(picks: Option<&Picks>) -> [String; 8] {
     ]
 }
 
-fn optional(value: Option<f64>) -> String {
-    value.map_or_else(String::new, |value| rounded(value).to_string())
+fn rounded_number(value: Option<f64>) -> String {
+    csv_number(value.map(rounded))
 }

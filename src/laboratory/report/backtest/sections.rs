@@ -131,7 +131,7 @@ impl<'a> Rows<'a> {
     fn new(report: &BacktestReport<'a>) -> Self {
         let backtest = report.backtest;
         let name = |scope: &Scope| match report.by {
-            By::Group => scope.group.clone(),
+            By::Group => scope.group.clone().unwrap_or_default(),
             By::Source => starred(&scope.source, &scope.source, &report.in_sample),
         };
         let scopes = match report.by {
@@ -268,7 +268,7 @@ fn findings(source: &str, findings: &[Finding]) -> Section {
         ]
     });
     let title = format!("Findings of the paper on {source}");
-    Section::of(title, Table::new(header), rows).as_blocks()
+    Section::of(title, Table::new(header), rows).in_blocks()
 }
 
 /// Misses that are named.
@@ -295,7 +295,7 @@ fn misses(cases: &[Case]) -> Section {
         ]
     });
     let header = ["error", "run", "layout", "MFU, %"];
-    Section::of("Worst misses", Table::new(header), rows).as_blocks()
+    Section::of("Worst misses", Table::new(header), rows).in_blocks()
 }
 
 fn skipped(report: &BacktestReport) -> Section {

@@ -61,7 +61,7 @@ impl Section {
     }
 
     /// As blocks on a terminal.
-    pub(super) fn as_blocks(mut self) -> Self {
+    pub(super) fn in_blocks(mut self) -> Self {
         self.on_terminal = OnTerminal::Blocks;
         self
     }

@@ -20,7 +20,7 @@ use crate::workload::{FlopConvention, Optimizer, Precision, Workload};
 /// Compares `text` with the snapshot of that name.
 pub(crate) fn assert_snapshot(name: &str, text: &str) {
     insta::with_settings!({
-        snapshot_path => "../../snapshots",
+        snapshot_path => "../snapshots",
         prepend_module_to_snapshot => false,
         omit_expression => true,
     }, {
