@@ -274,15 +274,19 @@ impl Plot {
             let line = line.unwrap_or_default().iter();
             taken.add_line(&line.map(|&corner| pixel(corner)).collect::<Vec<_>>());
         }
-        let mut texts = vec![(&self.mark.1[..], MARK, mark[0])];
+        let mut texts = vec![(&self.mark.1[..], MARK, vec![pixel(mark[0])])];
         if let Some((ends, name)) = &self.reference {
-            texts.push((name, FAINT, ends[1]));
+            let [(x1, y1), (x2, y2)] = ends.map(pixel);
+            let along = |share: f64| (x1 + (x2 - x1) * share, y1 + (y2 - y1) * share);
+            texts.push((name, FAINT, [0.8, 0.6, 0.4, 0.2].map(along).to_vec()));
         }
         let labels = self.labels.iter();
-        texts.extend(labels.map(|it| (&it.text[..], INK, self.points[it.point])));
-        for (text, colour, at) in texts {
-            if let Some(area) = taken.beside(text, pixel(at)) {
-                area.draw(root, text, colour, pixel(at))?;
+        texts.extend(labels.map(|it| (&it.text[..], INK, vec![pixel(self.points[it.point])])));
+        for (text, colour, spots) in texts {
+            let mut spots = spots.into_iter();
+            let found = spots.find_map(|at| Some((at, taken.beside(text, at)?)));
+            if let Some((at, area)) = found {
+                area.draw(root, text, colour, at)?;
             }
         }
         root.present()?;
