@@ -2,7 +2,7 @@
 //!
 //! A value of an axis is a `u32` code: the number itself for degrees, the position in `ALL`
 //! for named choices. Space, pins, forbidden combinations and the program's one-hot columns
-//! all speak in (axis, code) pairs, so a new choice is added here alone.
+//! all speak in (axis, code) pairs, so a new choice is a line here and a field of the combination.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use crate::layout::{
     Sharding,
 };
 
-/// A cell with the one checkpointing flag of `layout choice`.
+/// A combination with the one checkpointing flag of `layout choice`.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -26,99 +26,106 @@ pub struct FlaggedCombination {
     pub checkpointing: Checkpointing,
 }
 
-/// One discrete choice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Axis {
+/// Declares the axes: variant, key, field of a [`FlaggedCombination`], enum of a named choice.
+macro_rules! axes {
+    (@names) => { None };
+    (@names $choice:ident) => { Some($choice::NAMES) };
+    (@code $value:expr) => { $value };
+    (@code $value:expr, $choice:ident) => { $value as u32 };
+    (@value $code:expr) => { $code };
+    (@value $code:expr, $choice:ident) => { $choice::ALL[$code as usize] };
+    ($(
+        $(#[$doc:meta])*
+        $axis:ident, $key:literal, $($field:ident).+ $(: $choice:ident)?;
+    )+) => {
+        /// One discrete choice, in the order in which layouts are compared and printed.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Axis {
+            $($(#[$doc])* $axis,)+
+        }
+
+        impl Axis {
+            /// Every axis.
+            pub const ALL: [Self; Self::COUNT] = [$(Self::$axis),+];
+
+            /// How many axes there are.
+            pub const COUNT: usize = [$($key),+].len();
+
+            /// The key in files, flags, JSON and the program's column names.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$axis => $key,)+
+                }
+            }
+
+            /// The spellings of a named choice; `None` where the values are numbers.
+            #[must_use]
+            pub const fn names(self) -> Option<&'static [&'static str]> {
+                match self {
+                    $(Self::$axis => axes!(@names $($choice)?),)+
+                }
+            }
+        }
+
+        impl FlaggedCombination {
+            /// The code of this combination's value on `axis`.
+            #[must_use]
+            pub const fn code(&self, axis: Axis) -> u32 {
+                match axis {
+                    $(Axis::$axis => axes!(@code self.$($field).+ $(, $choice)?),)+
+                }
+            }
+
+            /// The combination with these codes, in the order of [`Axis::ALL`].
+            ///
+            /// # Panics
+            ///
+            /// If the code of a named choice is out of range; [`Axis::parse_value`] yields none such.
+            #[must_use]
+            pub fn from_codes(codes: &[u32; Axis::COUNT]) -> Self {
+                let mut flagged = Self::FIRST;
+                $(flagged.$($field).+ = axes!(@value codes[Axis::$axis as usize] $(, $choice)?);)+
+                flagged
+            }
+        }
+    };
+}
+
+axes! {
     /// Tensor-parallel degree.
-    TensorParallel,
+    TensorParallel, "tensor_parallel", combination.tensor_parallel;
     /// Pipeline stages.
-    PipelineParallel,
+    PipelineParallel, "pipeline_parallel", combination.pipeline_parallel;
     /// Data-parallel replicas.
-    DataParallel,
+    DataParallel, "data_parallel", combination.data_parallel;
     /// Context-parallel degree.
-    ContextParallel,
+    ContextParallel, "context_parallel", combination.context_parallel;
     /// Expert-parallel degree.
-    ExpertParallel,
-    /// Model chunks a pipeline rank.
-    VirtualStages,
+    ExpertParallel, "expert_parallel", combination.expert_parallel;
+    /// Model chunks per pipeline rank.
+    VirtualStages, "virtual_stages", combination.virtual_stages;
     /// Sequences of a micro-batch.
-    MicroBatch,
+    MicroBatch, "micro_batch", combination.micro_batch;
     /// Sequence parallelism.
-    SequenceParallel,
+    SequenceParallel, "sequence_parallel", combination.sequence_parallel: SequenceParallel;
     /// What data-parallel ranks split.
-    Sharding,
+    Sharding, "sharding", combination.sharding: Sharding;
     /// Implementation of attention.
-    AttentionKernel,
+    AttentionKernel, "attention_kernel", combination.attention_kernel: AttentionKernel;
     /// Implementation of `RMSNorm`.
-    RmsNormKernel,
-    /// What every layer recomputes (`layout choice` only).
-    Checkpointing,
+    RmsNormKernel, "rmsnorm_kernel", combination.rmsnorm_kernel: RmsNormKernel;
+    /// What every layer recomputes, where one flag holds for all.
+    Checkpointing, "checkpointing", checkpointing: Checkpointing;
     /// Order of passes in the pipeline.
-    Schedule,
+    Schedule, "schedule", combination.schedule: Schedule;
 }
 
 impl Axis {
-    /// How many axes there are.
-    pub const COUNT: usize = 13;
-
-    /// Every axis, in the order in which layouts are compared and printed.
-    pub const ALL: [Self; Self::COUNT] = [
-        Self::TensorParallel,
-        Self::PipelineParallel,
-        Self::DataParallel,
-        Self::ContextParallel,
-        Self::ExpertParallel,
-        Self::VirtualStages,
-        Self::MicroBatch,
-        Self::SequenceParallel,
-        Self::Sharding,
-        Self::AttentionKernel,
-        Self::RmsNormKernel,
-        Self::Checkpointing,
-        Self::Schedule,
-    ];
-
-    /// The key in files, flags, JSON and the program's column names.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::TensorParallel => "tensor_parallel",
-            Self::PipelineParallel => "pipeline_parallel",
-            Self::DataParallel => "data_parallel",
-            Self::ContextParallel => "context_parallel",
-            Self::ExpertParallel => "expert_parallel",
-            Self::VirtualStages => "virtual_stages",
-            Self::MicroBatch => "micro_batch",
-            Self::SequenceParallel => "sequence_parallel",
-            Self::Sharding => "sharding",
-            Self::AttentionKernel => "attention_kernel",
-            Self::RmsNormKernel => "rmsnorm_kernel",
-            Self::Checkpointing => "checkpointing",
-            Self::Schedule => "schedule",
-        }
-    }
-
     /// The axis whose key is `text`.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|axis| axis.as_str() == text)
-    }
-
-    /// The spellings of a named choice; `None` where the values are numbers.
-    #[must_use]
-    pub fn names(self) -> Option<Vec<&'static str>> {
-        fn spell<T: Copy>(all: &[T], as_str: fn(T) -> &'static str) -> Vec<&'static str> {
-            all.iter().map(|&value| as_str(value)).collect()
-        }
-        match self {
-            Self::SequenceParallel => Some(spell(SequenceParallel::ALL, SequenceParallel::as_str)),
-            Self::Sharding => Some(spell(Sharding::ALL, Sharding::as_str)),
-            Self::AttentionKernel => Some(spell(AttentionKernel::ALL, AttentionKernel::as_str)),
-            Self::RmsNormKernel => Some(spell(RmsNormKernel::ALL, RmsNormKernel::as_str)),
-            Self::Checkpointing => Some(spell(Checkpointing::ALL, Checkpointing::as_str)),
-            Self::Schedule => Some(spell(Schedule::ALL, Schedule::as_str)),
-            _ => None,
-        }
     }
 
     /// The code of the value written `text` (`8`, `zero-1`; `true` and `false` for the two
@@ -171,53 +178,24 @@ impl fmt::Display for Axis {
 }
 
 impl FlaggedCombination {
-    /// The code of this candidate's value on `axis`.
-    #[must_use]
-    pub const fn code(&self, axis: Axis) -> u32 {
-        let cell = &self.combination;
-        match axis {
-            Axis::TensorParallel => cell.tensor_parallel,
-            Axis::PipelineParallel => cell.pipeline_parallel,
-            Axis::DataParallel => cell.data_parallel,
-            Axis::ContextParallel => cell.context_parallel,
-            Axis::ExpertParallel => cell.expert_parallel,
-            Axis::VirtualStages => cell.virtual_stages,
-            Axis::MicroBatch => cell.micro_batch,
-            Axis::SequenceParallel => cell.sequence_parallel as u32,
-            Axis::Sharding => cell.sharding as u32,
-            Axis::AttentionKernel => cell.attention_kernel as u32,
-            Axis::RmsNormKernel => cell.rmsnorm_kernel as u32,
-            Axis::Checkpointing => self.checkpointing as u32,
-            Axis::Schedule => cell.schedule as u32,
-        }
-    }
-
-    /// The candidate with these codes, in the order of [`Axis::ALL`].
-    ///
-    /// # Panics
-    ///
-    /// If the code of a named choice is out of range; [`Axis::parse_value`] yields none such.
-    #[must_use]
-    pub fn from_codes(codes: &[u32; Axis::COUNT]) -> Self {
-        let at = |axis: Axis| codes[axis as usize];
-        Self {
-            combination: Combination {
-                tensor_parallel: at(Axis::TensorParallel),
-                pipeline_parallel: at(Axis::PipelineParallel),
-                data_parallel: at(Axis::DataParallel),
-                context_parallel: at(Axis::ContextParallel),
-                expert_parallel: at(Axis::ExpertParallel),
-                virtual_stages: at(Axis::VirtualStages),
-                micro_batch: at(Axis::MicroBatch),
-                sequence_parallel: SequenceParallel::ALL[at(Axis::SequenceParallel) as usize],
-                sharding: Sharding::ALL[at(Axis::Sharding) as usize],
-                attention_kernel: AttentionKernel::ALL[at(Axis::AttentionKernel) as usize],
-                rmsnorm_kernel: RmsNormKernel::ALL[at(Axis::RmsNormKernel) as usize],
-                schedule: Schedule::ALL[at(Axis::Schedule) as usize],
-            },
-            checkpointing: Checkpointing::ALL[at(Axis::Checkpointing) as usize],
-        }
-    }
+    /// Every degree 1, every named choice its first.
+    pub const FIRST: Self = Self {
+        combination: Combination {
+            tensor_parallel: 1,
+            pipeline_parallel: 1,
+            data_parallel: 1,
+            context_parallel: 1,
+            expert_parallel: 1,
+            virtual_stages: 1,
+            micro_batch: 1,
+            sequence_parallel: SequenceParallel::Off,
+            sharding: Sharding::None,
+            attention_kernel: AttentionKernel::Torch,
+            rmsnorm_kernel: RmsNormKernel::Unfused,
+            schedule: Schedule::OneForwardOneBackward,
+        },
+        checkpointing: Checkpointing::None,
+    };
 }
 
 /// A set of axes.
@@ -258,12 +236,12 @@ impl AxisSet {
 pub struct Assignment(pub Vec<(Axis, u32)>);
 
 impl Assignment {
-    /// Whether the candidate has all these values.
+    /// Whether the combination has all these values.
     #[must_use]
-    pub fn matches(&self, candidate: &FlaggedCombination) -> bool {
+    pub fn matches(&self, flagged: &FlaggedCombination) -> bool {
         self.0
             .iter()
-            .all(|&(axis, code)| candidate.code(axis) == code)
+            .all(|&(axis, code)| flagged.code(axis) == code)
     }
 
     /// The code assigned to `axis`, if any.

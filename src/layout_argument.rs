@@ -131,7 +131,7 @@ fn stage_counts(key: &str, value: &str) -> Result<Vec<u32>, String> {
         let (count, times) = part.split_once('x').unwrap_or((part, "1"));
         let count: u32 = count.trim().parse().map_err(|_| error())?;
         let times: usize = times.trim().parse().map_err(|_| error())?;
-        if counts.len() + times > 1 << 20 {
+        if counts.len().saturating_add(times) > 1 << 20 {
             return Err(error());
         }
         counts.extend(std::iter::repeat_n(count, times));

@@ -147,7 +147,7 @@ fn read_value(entry: &Entry, axis: &str, value: &str, problems: &mut Problems) -
     if code.is_none() {
         let text = format!("`{found}` cannot be `{}`", shown(value));
         let hint = match found.names() {
-            Some(names) => format!("write one of {}", spelling::list(names)),
+            Some(names) => format!("write one of {}", spelling::list(names.iter().copied())),
             None => "write a whole number of at least 1".to_owned(),
         };
         problems.add(&entry.key_origin, text, hint);

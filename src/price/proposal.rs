@@ -93,125 +93,99 @@ impl fmt::Display for Proposal {
 
 /// Everything that is priced, in the order that breaks ties, and what leaves nothing to change.
 pub(super) fn proposals(instance: &Instance) -> Vec<(Proposal, Option<Idle>)> {
-    let mut all = of_the_machine(instance);
-    all.extend(of_the_training(instance));
-    all.push(fused_kernels(instance));
+    let mut all = of_the_job(instance);
+    let kernels = [
+        (Axis::AttentionKernel, AttentionKernel::Flash2 as u32),
+        (Axis::RmsNormKernel, RmsNormKernel::Fused as u32),
+    ];
+    all.push(opened(instance, "fused-kernels", "fused kernels", &kernels));
     let modes = Recompute::ALL.iter();
     all.extend(modes.map(|&mode| recompute(instance, mode)));
-    all.extend(of_the_framework(instance));
-    let zero_3 = opened(instance, Axis::Sharding, Sharding::Parameters as u32);
-    all.push(unless_tried("zero-3", "ZeRO-3", vec![zero_3]));
+    let framework = &instance.job.framework;
+    let any = "the framework takes any already";
+    let is_cut_freely = framework.partition == Partition::Free;
+    all.push((
+        freed(
+            Rule::LayersCoverStages,
+            "free-partition",
+            "any layers on each stage",
+        ),
+        is_cut_freely.then_some(any),
+    ));
+    let checkpoints_any = framework.checkpoint_rule == CheckpointRule::Free;
+    all.push((
+        freed(
+            Rule::CheckpointingByFramework,
+            "free-checkpointing",
+            "any checkpointing on each stage",
+        ),
+        counted(instance).or(checkpoints_any.then_some(any)),
+    ));
+    let zero_3 = [(Axis::Sharding, Sharding::Parameters as u32)];
+    all.push(opened(instance, "zero-3", "ZeRO-3", &zero_3));
     let (from, to) = (instance.max_oom_risk, MORE_RISK);
     let words = format!("accepted risk {:.0} %", to * 100.0);
-    all.push((
-        Proposal::new("max-oom-risk", words, vec![Change::OomRisk { from, to }]),
-        (from >= to).then_some("accepted already"),
-    ));
+    let braver = Proposal::new("max-oom-risk", words, vec![Change::OomRisk { from, to }]);
+    all.push((braver, (from >= to).then_some("accepted already")));
     all
 }
 
-fn of_the_machine(instance: &Instance) -> Vec<(Proposal, Option<Idle>)> {
-    let cluster = &instance.job.cluster;
-    let (from, to) = (cluster.gpus, cluster.gpus * 2);
+/// Changes of machine and training.
+fn of_the_job(instance: &Instance) -> Vec<(Proposal, Option<Idle>)> {
+    let (cluster, workload) = (&instance.job.cluster, &instance.job.workload);
+    let (gpus, node) = (cluster.gpus, cluster.gpus_per_node);
     let (inter, intra) = (cluster.inter_node_bandwidth, cluster.intra_node_bandwidth);
-    let is_one_node = cluster.gpus <= cluster.gpus_per_node;
-    vec![
+    let (tokens, batch) = (workload.sequence_length, workload.global_batch);
+    let gpus_to = |to: u32| Change::Gpus { from: gpus, to };
+    let tokens_to = |to: u64| Change::SequenceLength { from: tokens, to };
+    let batch_to = |to: u64| Change::GlobalBatch { from: batch, to };
+    let inter = Change::InterNodeBandwidth {
+        from: inter,
+        to: inter * 2.0,
+    };
+    let intra = Change::IntraNodeBandwidth {
+        from: intra,
+        to: intra * 2.0,
+    };
+    let mut all = vec![
         (Proposal::memory(instance, MORE_MEMORY), None),
         (Proposal::nodes(instance, 1), None),
-        (
-            Proposal::new(
-                "twice-nodes",
-                "twice the nodes",
-                vec![Change::Gpus { from, to }],
-            ),
-            (cluster.gpus == cluster.gpus_per_node).then_some("that is one node more"),
-        ),
-        (
-            Proposal::new(
-                "twice-inter-node-bandwidth",
-                "twice the network between nodes",
-                vec![Change::InterNodeBandwidth {
-                    from: inter,
-                    to: inter * 2.0,
-                }],
-            ),
-            is_one_node.then_some("the job has one node"),
-        ),
-        (
-            Proposal::new(
-                "twice-intra-node-bandwidth",
-                "twice the network within nodes",
-                vec![Change::IntraNodeBandwidth {
-                    from: intra,
-                    to: intra * 2.0,
-                }],
-            ),
-            None,
-        ),
-    ]
-}
-
-fn of_the_training(instance: &Instance) -> Vec<(Proposal, Option<Idle>)> {
-    let workload = &instance.job.workload;
-    let (sequence, batch) = (workload.sequence_length, workload.global_batch);
-    let length = |to: u64| Change::SequenceLength { from: sequence, to };
-    let sequences = |to: u64| Change::GlobalBatch { from: batch, to };
-    vec![
-        (
-            Proposal::new(
-                "half-sequence",
-                "half the sequence, twice the batch",
-                vec![length(sequence / 2), sequences(batch * 2)],
-            ),
-            (!sequence.is_multiple_of(2)).then_some("the sequence is odd"),
-        ),
-        (
-            Proposal::new(
-                "twice-sequence",
-                "twice the sequence, half the batch",
-                vec![length(sequence * 2), sequences(batch / 2)],
-            ),
-            (!batch.is_multiple_of(2)).then_some("the batch is odd"),
-        ),
-        (
-            Proposal::new(
-                "twice-global-batch",
-                "twice the global batch",
-                vec![sequences(batch * 2)],
-            ),
-            None,
-        ),
-    ]
-}
-
-fn of_the_framework(instance: &Instance) -> Vec<(Proposal, Option<Idle>)> {
-    let framework = &instance.job.framework;
-    let freed = |rule: Rule, key: &str, words: &str, is_free: bool| {
-        let changes = match rule.definition().remedy {
-            Remedy::Framework(change) => vec![Change::Framework(change)],
-            _ => Vec::new(),
-        };
-        (
-            Proposal::new(key, words, changes),
-            is_free.then_some("the framework takes any already"),
-        )
+    ];
+    let mut propose = |key: &str, words: &str, changes: Vec<Change>, idle: Option<Idle>| {
+        all.push((Proposal::new(key, words, changes), idle));
     };
-    let (partition, idle) = freed(
-        Rule::LayersCoverStages,
-        "free-partition",
-        "any layers on each stage",
-        framework.partition == Partition::Free,
+    let idle = (gpus == node).then_some("that is one node more");
+    propose(
+        "twice-nodes",
+        "twice the nodes",
+        vec![gpus_to(gpus * 2)],
+        idle,
     );
-    let (checkpointing, takes_any) = freed(
-        Rule::CheckpointingByFramework,
-        "free-checkpointing",
-        "any checkpointing on each stage",
-        framework.checkpoint_rule == CheckpointRule::Free,
-    );
-    vec![
-        (partition, idle),
-        (checkpointing, counted(instance).or(takes_any)),
-    ]
+    let idle = (gpus <= node).then_some("the job has one node");
+    let words = "twice the network between nodes";
+    propose("twice-inter-node-bandwidth", words, vec![inter], idle);
+    let words = "twice the network within nodes";
+    propose("twice-intra-node-bandwidth", words, vec![intra], None);
+    let idle = (!tokens.is_multiple_of(2)).then_some("the sequence is odd");
+    let changes = vec![tokens_to(tokens / 2), batch_to(batch * 2)];
+    let words = "half the sequence, twice the batch";
+    propose("half-sequence", words, changes, idle);
+    let idle = (!batch.is_multiple_of(2)).then_some("the batch is odd");
+    let changes = vec![tokens_to(tokens * 2), batch_to(batch / 2)];
+    let words = "twice the sequence, half the batch";
+    propose("twice-sequence", words, changes, idle);
+    let words = "twice the global batch";
+    propose("twice-global-batch", words, vec![batch_to(batch * 2)], None);
+    all
+}
+
+/// A framework that does without a rule.
+fn freed(rule: Rule, key: &str, words: &str) -> Proposal {
+    let changes = match rule.definition().remedy {
+        Remedy::Framework(change) => vec![Change::Framework(change)],
+        _ => Vec::new(),
+    };
+    Proposal::new(key, words, changes)
 }
 
 /// A stage that mixes ways to checkpoint cannot keep a constraint that counts its layers.
@@ -225,30 +199,24 @@ fn counted(instance: &Instance) -> Option<Idle> {
         .then_some("a constraint counts the checkpointed layers")
 }
 
-/// One more value to try on an axis; `None` if it is tried already.
-fn opened(instance: &Instance, axis: Axis, code: u32) -> Option<Change> {
-    let from = instance.space.values(axis).to_vec();
-    (!from.contains(&code)).then(|| Change::Values {
-        axis,
-        to: from.iter().copied().chain([code]).collect(),
-        from,
-    })
-}
-
-fn unless_tried(key: &str, words: &str, changes: Vec<Option<Change>>) -> (Proposal, Option<Idle>) {
-    let changes: Vec<Change> = changes.into_iter().flatten().collect();
+/// Further values to try, as far as they are not tried already.
+fn opened(
+    instance: &Instance,
+    key: &str,
+    words: &str,
+    values: &[(Axis, u32)],
+) -> (Proposal, Option<Idle>) {
+    let missing = values.iter().filter_map(|&(axis, code)| {
+        let from = instance.space.values(axis).to_vec();
+        (!from.contains(&code)).then(|| Change::Values {
+            axis,
+            to: from.iter().copied().chain([code]).collect(),
+            from,
+        })
+    });
+    let changes: Vec<Change> = missing.collect();
     let idle = changes.is_empty().then_some("tried already");
     (Proposal::new(key, words, changes), idle)
-}
-
-/// The fused kernels, where only others are tried.
-fn fused_kernels(instance: &Instance) -> (Proposal, Option<Idle>) {
-    let kernels = [
-        (Axis::AttentionKernel, AttentionKernel::Flash2 as u32),
-        (Axis::RmsNormKernel, RmsNormKernel::Fused as u32),
-    ];
-    let missing = kernels.map(|(axis, code)| opened(instance, axis, code));
-    unless_tried("fused-kernels", "fused kernels", missing.to_vec())
 }
 
 fn recompute(instance: &Instance, mode: Recompute) -> (Proposal, Option<Idle>) {
@@ -257,10 +225,11 @@ fn recompute(instance: &Instance, mode: Recompute) -> (Proposal, Option<Idle>) {
         .copied()
         .find(|flag| flag.recompute() == Some(mode))
         .unwrap_or(Checkpointing::None);
-    let (proposal, tried) = unless_tried(
+    let (proposal, tried) = opened(
+        instance,
         &format!("checkpointing-{mode}"),
         &format!("{mode} checkpointing"),
-        vec![opened(instance, Axis::Checkpointing, flag as u32)],
+        &[(Axis::Checkpointing, flag as u32)],
     );
     let flash = |&code: &u32| AttentionKernel::ALL[code as usize].is_flash();
     let kernels = instance.space.values(Axis::AttentionKernel);

@@ -84,7 +84,7 @@ impl<'a> Walk<'a> {
             }
         }
         Self {
-            codes: Axis::ALL.map(neutral),
+            codes: Axis::ALL.map(|axis| FlaggedCombination::FIRST.code(axis)),
             instance,
             order,
             values,
@@ -120,7 +120,7 @@ impl<'a> Walk<'a> {
                 return Step::Stop;
             }
         }
-        self.codes[place] = neutral(axis);
+        self.codes[place] = FlaggedCombination::FIRST.code(axis);
         Step::Descend
     }
 
@@ -135,9 +135,4 @@ impl<'a> Walk<'a> {
         let found: RuleSet = judged.iter().filter(is_broken).copied().collect();
         broken.union(found)
     }
-}
-
-/// The code of an axis that is not decided.
-fn neutral(axis: Axis) -> u32 {
-    u32::from(axis.names().is_none())
 }
