@@ -56,6 +56,16 @@ pub(crate) fn amount(number: f64) -> String {
     }
 }
 
+/// A number of parameters: `13.0 B`, `494 M`.
+pub(crate) fn count(parameters: u64) -> String {
+    let millions = parameters as f64 / 1e6;
+    if millions < 999.5 {
+        format!("{millions:.0} M")
+    } else {
+        format!("{:.1} B", millions / 1e3)
+    }
+}
+
 /// A share as a whole percentage; one decimal below 10 %, where it matters.
 pub(crate) fn percent(share: f64) -> String {
     let percentage = share * 100.0;

@@ -9,7 +9,7 @@ use super::document::{
     PredictionDocument, ProofDocument, SolutionDocument, Status, Trust,
 };
 use super::layout_text::{candidate_line, checkpointing, difference, line, run_lengths};
-use super::number::{duration, gib, grouped, mfu, percent, points, risk};
+use super::number::{count, duration, gib, grouped, mfu, percent, points, risk};
 use super::style::{Meaning, Style, WIDTH, columns, printable, wrap, wrap_within};
 use super::table::{Table, render};
 use super::{Answer, components, counts, joined};
@@ -50,8 +50,9 @@ impl Answer for SolutionDocument {
 /// The network and the machine in one line.
 pub(super) fn job_line(job: &JobDocument) -> String {
     format!(
-        "{} on {} x {} ({}), sequence {}, batch {}",
+        "{} ({} parameters) on {} x {} ({}), sequence {}, batch {}",
         job.model,
+        count(job.parameters),
         grouped(u64::from(job.gpus)),
         job.accelerator,
         job.cluster,

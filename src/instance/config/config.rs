@@ -250,9 +250,10 @@ impl<'a> Config<'a> {
             [true, false, true] => Biases::AllButAttentionOutput,
             [true, true, true] => Biases::All,
             [false, true, false] => {
-                let text = "a bias of the attention's output alone is not modelled";
-                self.problems
-                    .add(&self.beginning(), text, "see `attention_bias`");
+                let text = "a bias of the attention's output without one of query, key and value \
+                            is not modelled";
+                let hint = "switch both on or off: `attention_bias`, `attention_out_bias`";
+                self.refuse("attention_out_bias", text, hint);
                 Biases::None
             }
         }
