@@ -79,6 +79,9 @@ pub(super) const FAMILIES: &[Family] = &[
         rest: |config, shape| {
             let attention = config.flag("attention_bias", true);
             shape.biases = config.biases([attention, attention, true]);
+            if config.flag("use_parallel_residual", true) {
+                warn_of_parallel(config);
+            }
         },
         ..GPT
     },
