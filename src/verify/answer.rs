@@ -301,7 +301,10 @@ fn in_order(document: &Value, plan: &Plan) -> Result<(), Stop> {
 fn proof(stated: &Value) -> Result<Proof, Stop> {
     let place = |key: &str| format!("proof.{key}");
     let wrong = |key: &str| Rejected::new(place(key), "it is missing or not possible");
-    let count = |key: &str| stated[key].as_u64().ok_or_else(|| wrong(key));
+    let count = |key: &str| -> Result<u64, Stop> {
+        let count = stated[key].as_u64();
+        count.ok_or_else(|| wrong(key).into())
+    };
     let formulation = [Formulation::Staged, Formulation::LayoutChoice]
         .into_iter()
         .find(|formulation| stated["formulation"] == formulation.as_str())
