@@ -73,6 +73,8 @@ pub struct Accepted {
     pub formulation: Formulation,
     /// The chosen layout.
     pub layout: Option<Named>,
+    /// What the answer says of the distance to its bound.
+    pub gap: f64,
     /// The extent of the search, over all numbers of GPUs; `None` where nothing was to be searched.
     pub searched: Option<Extent>,
     /// What was not checked, and why.
@@ -207,6 +209,7 @@ fn checked(text: &str, options: &Options) -> Result<Accepted, Stop> {
             .outcome
             .plan()
             .map(|plan| Named::new(&answer.instance, &plan.choice)),
+        gap: answer.outcome.proof().gap,
         searched: checks.searched,
         unchecked: checks.unchecked,
         is_cut: checks.is_cut,
@@ -241,12 +244,12 @@ impl Checks<'_> {
                 options: self.options,
             },
         );
-        let Some(found) = found else {
+        self.searched = Some(self.searched.unwrap_or_default().and(found.extent));
+        if found.extent.open > 0 {
             self.is_cut = true;
             self.note("optimality: the time limit ended the search");
             return None;
-        };
-        self.searched = Some(self.searched.unwrap_or_default().and(found.extent));
+        }
         Some(found)
     }
 
@@ -318,7 +321,11 @@ impl Checks<'_> {
             };
         }
         let cautious = answer::cautious(instance, risk);
-        let Some(found) = self.search(&cautious, 1) else {
+        // The same combinations once more: they count once.
+        let searched = self.searched;
+        let found = self.search(&cautious, 1);
+        self.searched = searched;
+        let Some(found) = found else {
             return Ok(());
         };
         let Some(best) = found.best.first() else {
@@ -437,8 +444,8 @@ const ROWS: &str = "optimality under your constraints over layers: the search do
 
 /// A proof over a whole space counts the combinations that the search finds in it.
 fn is_whole(proof: &Proof, found: &Found) -> Result<(), Stop> {
-    let (place, stated, recomputed) = if proof.cells != found.extent.combinations {
-        let counts = (proof.cells, found.extent.combinations);
+    let (place, stated, recomputed) = if proof.cells != found.extent.total {
+        let counts = (proof.cells, found.extent.total);
         ("proof.cells", counts.0.to_string(), counts.1.to_string())
     } else if proof.applied_before != found.applied_before {
         let rules = (&proof.applied_before, &found.applied_before);

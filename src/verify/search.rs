@@ -42,52 +42,56 @@ pub(super) struct Found {
     pub(super) applied_before: Vec<&'static str>,
 }
 
-/// How much was searched.
+/// Combinations of a space by how the search dealt with them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Extent {
-    /// Combinations of the space.
-    pub combinations: u64,
+    /// All.
+    pub total: u64,
     /// They break a rule on discrete choices.
     pub broken: u64,
+    /// Before any layout was found, none of theirs was either.
+    pub infeasible: u64,
     /// Their bound is above what was found.
-    pub passed_over: u64,
-    /// Their best layout was computed, or that they have none.
-    pub searched: u64,
+    pub pruned: u64,
+    /// Their best layout was computed, or that it is worse than what was found.
+    pub solved: u64,
+    /// The time was over before.
+    pub open: u64,
 }
 
 impl Extent {
     /// Both together.
     pub(super) const fn and(self, other: Self) -> Self {
         Self {
-            combinations: self.combinations + other.combinations,
+            total: self.total + other.total,
             broken: self.broken + other.broken,
-            passed_over: self.passed_over + other.passed_over,
-            searched: self.searched + other.searched,
+            infeasible: self.infeasible + other.infeasible,
+            pruned: self.pruned + other.pruned,
+            solved: self.solved + other.solved,
+            open: self.open + other.open,
         }
     }
 }
 
-/// The best layouts of the space; `None` where the time was over.
-pub(super) fn search(instance: &Instance, search: &Search) -> Option<Found> {
+/// The best layouts of the space, of those that the time allowed.
+pub(super) fn search(instance: &Instance, search: &Search) -> Found {
     let table = CostTable::exactly(instance, search.formulation);
     let broken = table.entries.iter();
     let broken = broken.filter(|entry| !entry.broken.is_empty()).count();
-    let (best, searched, legal) = over_stages(&table, search)?;
+    let (best, extent) = over_stages(&table, search);
     let best = best
         .into_iter()
         .map(|layout| planner::evaluate(instance, layout));
-    let extent = Extent {
-        combinations: (legal + broken) as u64,
-        broken: broken as u64,
-        passed_over: (legal - searched) as u64,
-        searched: searched as u64,
-    };
     let rules = table.applied_before.iter();
-    Some(Found {
+    Found {
         best: best.collect(),
-        extent,
+        extent: Extent {
+            total: extent.total + broken as u64,
+            broken: broken as u64,
+            ..extent
+        },
         applied_before: rules.map(|rule| rule.as_str()).collect(),
-    })
+    }
 }
 
 /// The best layouts so far.
@@ -125,9 +129,8 @@ impl Known {
     }
 }
 
-/// Over every cut and checkpointing that the framework takes: the layouts, how many combinations were
-/// searched, and how many are legal.
-fn over_stages(table: &CostTable, search: &Search) -> Option<(Vec<Layout>, usize, usize)> {
+/// Over every cut and checkpointing that the framework takes.
+fn over_stages(table: &CostTable, search: &Search) -> (Vec<Layout>, Extent) {
     let layers = i64::from(table.instance.job.transformer.layers);
     let choices = choices(table);
     let candidates = choices.iter().map(|it| it.candidate(table.formulation));
@@ -137,7 +140,8 @@ fn over_stages(table: &CostTable, search: &Search) -> Option<(Vec<Layout>, usize
     let mut order: Vec<usize> = (0..choices.len()).collect();
     order.sort_by_key(|&index| (bounds[index], index));
     let known = Mutex::new(Known::new(search.count, &classes));
-    let (next, searched) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let (next, visited) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let infeasible = AtomicUsize::new(0);
     let is_cut = AtomicBool::new(false);
     let lock = || {
         known
@@ -161,18 +165,37 @@ fn over_stages(table: &CostTable, search: &Search) -> Option<(Vec<Layout>, usize
             if bounds[index] > limit_of {
                 continue;
             }
-            let done = searched.fetch_add(1, Ordering::Relaxed) + 1;
+            let done = visited.fetch_add(1, Ordering::Relaxed) + 1;
             (search.options.progress)(done as u64, order.len() as u64);
             let choice = &choices[index];
+            let mut is_empty = limit_of == i64::MAX;
             for variant in variants(table, choice) {
                 let plan = optimum_within(&variant.group, 0, &table.layers, limit_of);
                 if let Some(plan) = plan {
+                    is_empty = false;
                     lock().offer(class, plan.objective, variant.layout(choice, &plan));
                 }
             }
+            infeasible.fetch_add(usize::from(is_empty), Ordering::Relaxed);
         }
     });
-    let known = known.into_inner().ok()?;
-    let (searched, legal) = (searched.into_inner(), choices.len());
-    (!is_cut.into_inner()).then(|| (known.layouts(search.count), searched, legal))
+    let known = known.into_inner();
+    let known = known.unwrap_or_else(std::sync::PoisonError::into_inner);
+    let [total, visited, infeasible] =
+        [choices.len(), visited.into_inner(), infeasible.into_inner()].map(|count| count as u64);
+    let rest = total - visited;
+    let (pruned, open) = if is_cut.into_inner() {
+        (0, rest)
+    } else {
+        (rest, 0)
+    };
+    let extent = Extent {
+        total,
+        broken: 0,
+        infeasible,
+        pruned,
+        solved: visited - infeasible,
+        open,
+    };
+    (known.layouts(search.count), extent)
 }

@@ -263,7 +263,7 @@ fn the_command_says_what_it_found() {
     assert!(stdout.starts_with("rejected: `prediction.mfu`"), "{stdout}");
     let (stdout, _) = check(&["verify", &path, "--format", "json"], 5);
     let verdict: Value = serde_json::from_str(&stdout).expect("it is JSON");
-    assert_eq!(verdict["reason"]["place"], "prediction.mfu");
+    assert_eq!(verdict["reasons"][0]["place"], "prediction.mfu");
     check_snapshot("help_verify", &["verify", "--help"], 0);
 }
 
