@@ -26,7 +26,7 @@ use answer::Answer;
 pub use search::Extent;
 use search::{Found, Search, search};
 pub use verdict::{
-    LayoutFigures, ReasonDocument, SearchedDocument, VerdictDocument, VerdictStatus,
+    BetterDocument, CountsDocument, ProvenDocument, ReasonDocument, VerdictDocument, VerdictStatus,
 };
 
 /// Relative difference of step times within which an answer counts as best: no proof may leave more open.
