@@ -5,6 +5,7 @@ use crate::job::Job;
 use crate::layout::{Checkpointing, Combination, Recompute};
 use crate::quantity::{Bytes, Seconds};
 
+use super::components::{MemoryComponent, StageMemory};
 use super::layer::LayerCosts;
 use super::memory::{self, StateBytes};
 use super::rank::Rank;
@@ -64,7 +65,7 @@ pub struct Costs {
     /// Which stages hold embedding and head.
     pub vocabulary: Vocabulary,
     /// Memory that does not depend on the layers.
-    pub fixed: Bytes,
+    fixed: Bytes,
     /// Share of a pipeline fill that a step pays.
     pub fill_share: f64,
     /// Exposed gradient and weight traffic, seconds a parameter of the largest stage.
@@ -192,6 +193,15 @@ impl Costs {
         extra.head = self.head_extra.head * head;
         extra.logits = self.head_extra.logits * head;
         extra
+    }
+
+    /// Memory of a stage with these extras beside the state and activations of its layers.
+    #[must_use]
+    pub fn beside_layers(&self, extra: &StageExtra) -> StageMemory {
+        StageMemory::of([
+            (MemoryComponent::Logits, extra.logits),
+            (MemoryComponent::Fixed, self.fixed),
+        ])
     }
 
     /// Shares of the embedding and of the head that stage `stage` holds.

@@ -75,18 +75,13 @@ fn stage_memory(costs: &Costs, index: u32, stage: &Stage) -> StageMemory {
         }
     }
     let state = |bytes: f64| Bytes::new(parameters * bytes);
-    StageMemory::of([
-        (MemoryComponent::Weights, state(costs.state.weights)),
-        (MemoryComponent::Gradients, state(costs.state.gradients)),
-        (
-            MemoryComponent::OptimizerStates,
-            state(costs.state.optimizer),
-        ),
-        (MemoryComponent::Activations, kept * costs.in_flight(index)),
-        (MemoryComponent::RecomputeWorkspace, workspace),
-        (MemoryComponent::Logits, extra.logits),
-        (MemoryComponent::Fixed, costs.fixed),
-    ])
+    let mut memory = costs.beside_layers(&extra);
+    memory[MemoryComponent::Weights] = state(costs.state.weights);
+    memory[MemoryComponent::Gradients] = state(costs.state.gradients);
+    memory[MemoryComponent::OptimizerStates] = state(costs.state.optimizer);
+    memory[MemoryComponent::Activations] = kept * costs.in_flight(index);
+    memory[MemoryComponent::RecomputeWorkspace] = workspace;
+    memory
 }
 
 fn recompute_time(costs: &Costs, stage: &Stage) -> Seconds {

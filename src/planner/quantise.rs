@@ -218,7 +218,9 @@ impl CellUnits {
             StageUnits {
                 extra_time: time(extra.time()),
                 extra_delta: quantum.round(reduction * parameters),
-                fixed_memory: up(Bytes::new(parameters * state) + extra.logits + costs.fixed),
+                fixed_memory: up(
+                    Bytes::new(parameters * state) + costs.beside_layers(&extra).total()
+                ),
                 in_flight: chunks_in_flight(&costs.combination, index, costs.micro_batches) as i64,
             }
         };
