@@ -75,7 +75,7 @@ choice!(
         Head = "head",
         /// The same with a bias (Persimmon).
         HeadWithBias = "head-with-bias",
-        /// One weight for each element of queries and keys (OLMo 2).
+        /// One weight for each element of queries and keys (`OLMo` 2).
         Full = "full",
     }
 );
@@ -142,7 +142,7 @@ choice!(
         LayerNorm = "layernorm",
         /// `LayerNorm` with a weight and no bias (Cohere, MPT).
         LayerNormWithoutBias = "layernorm-without-bias",
-        /// `LayerNorm` with neither (the first OLMo).
+        /// `LayerNorm` with neither (the first `OLMo`).
         LayerNormWithoutParameters = "layernorm-without-parameters",
     }
 );

@@ -1,6 +1,6 @@
 //! Families of networks: what each `model_type` means beyond the fields that it writes.
 
-use super::config::{
+use super::keys::{
     Config, FEED_FORWARD, HEAD_WIDTH, HEADS, HIDDEN, KEY_VALUE_HEADS, LAYERS, Size, VOCABULARY,
 };
 use super::shape::Shape;

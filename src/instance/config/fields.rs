@@ -228,7 +228,8 @@ pub(super) fn warnings(fields: &Map<String, Json>) -> Vec<String> {
     let layers = fields.get("attention_types").map(Json::to_string);
     let local = layers.is_some_and(|layers| layers.contains("local"));
     if local {
-        warnings.push("`attention_types`: attention is modelled over the whole sequence".to_owned());
+        warnings
+            .push("`attention_types`: attention is modelled over the whole sequence".to_owned());
     }
     if window || layer_types(fields).contains(&SLIDING) {
         warnings.push("`sliding_window`: attention is modelled over the whole sequence".to_owned());

@@ -2,8 +2,8 @@
 
 use serde_json::Value as Json;
 
-use super::config::{Config, KEY_VALUE_HEADS};
 use super::family::{Family, HeadWidth, KeyValueHeads, Width};
+use super::keys::{Config, KEY_VALUE_HEADS};
 use super::llama::{parallel, warn_of_parallel};
 use super::shape::Shape;
 use crate::transformer::{

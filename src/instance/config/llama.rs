@@ -1,7 +1,7 @@
 //! Families with gated feed-forward blocks and `RMSNorm`, as LLaMA has them, and their kin.
 
-use super::config::Config;
 use super::family::{Family, HeadWidth, KeyValueHeads, Width};
+use super::keys::Config;
 use super::shape::Shape;
 use crate::transformer::{Biases, Embeddings, FeedForward, Normalization, QueryKeyNorms};
 

@@ -1,13 +1,13 @@
 //! Hugging Face `config.json` of a dense decoder, as a `[model]` section.
 //!
 //! `family` says what each `model_type` makes of its fields, `refused` which networks are not
-//! modelled, `config` reads fields and remembers which. A field that nobody read is an error where
+//! modelled, `keys` reads fields and remembers which. A field that nobody read is an error where
 //! its name says that it is part of the shape, else a named warning.
 
-mod config;
 mod family;
 mod fields;
 mod gpt;
+mod keys;
 mod llama;
 mod refused;
 mod remote;
@@ -21,7 +21,7 @@ use serde_json::{Map, Value as Json};
 
 use crate::catalog::sections::ModelSection;
 use crate::reading::{Origin, Problems, Source};
-use config::{Config, Nesting};
+use keys::{Config, Nesting};
 
 /// The name of the network and its shape, of which the instance itself may give parts. `path` is
 /// the file or a folder that has a `config.json`.

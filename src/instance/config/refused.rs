@@ -2,8 +2,8 @@
 
 use serde_json::Value as Json;
 
-use super::config::Config;
 use super::fields::layer_types;
+use super::keys::Config;
 use crate::reading::{Problems, shown};
 
 /// What a network is, as the end of "`mixtral` ...", and the values of `model_type` that are it.

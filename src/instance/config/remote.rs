@@ -1,7 +1,7 @@
 //! Families whose code ships with the weights, not with Hugging Face's library.
 
-use super::config::{Config, HEAD_WIDTH, KEY_VALUE_HEADS};
 use super::family::{Family, HeadWidth, KeyValueHeads, Width};
+use super::keys::{Config, HEAD_WIDTH, KEY_VALUE_HEADS};
 use super::shape::Shape;
 use crate::transformer::{Biases, Embeddings, FeedForward, Normalization};
 
@@ -101,7 +101,7 @@ fn qwen(config: &mut Config, shape: &mut Shape) {
     };
 }
 
-/// ChatGLM 2 and 3, GLM-4 before it came to Hugging Face's library.
+/// `ChatGLM` 2 and 3, GLM-4 before it came to Hugging Face's library.
 fn chatglm(config: &mut Config, shape: &mut Shape) {
     if !config.is_absent(&["inner_hidden_size", "position_encoding_2d"]) {
         let text = "the first ChatGLM is not modelled";

@@ -1,6 +1,6 @@
 //! What a family makes of the fields of a config.
 
-use super::config::Size;
+use super::keys::Size;
 use crate::catalog::sections::ModelSection;
 use crate::reading::{Field, Origin};
 use crate::transformer::{Biases, Embeddings, FeedForward, Normalization, SmallParts};

@@ -2,9 +2,9 @@
 
 use serde_json::Value as Json;
 
-use super::config::Config;
 use super::family;
 use super::fields::HARMLESS;
+use super::keys::Config;
 use crate::reading::shown;
 
 /// Parts of names of heads, widths, layers and experts.

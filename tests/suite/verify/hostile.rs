@@ -39,25 +39,22 @@ fn keys_stand_once_and_are_known() {
 
 #[test]
 fn every_key_may_be_missing_or_of_another_type() {
-    for text in ANSWERS.iter() {
-        let document: Value = serde_json::from_str(text).expect("it is JSON");
-        for place in tampering::places(&document, "") {
-            for strange in [
-                Value::Null,
-                json!([]),
-                json!({}),
-                json!(-1),
-                json!(1e300),
-                json!("x"),
-            ] {
-                let mut other = document.clone();
-                *other.pointer_mut(&place).expect("the place is known") = strange.clone();
-                let text = other.to_string();
-                // The verdict may be either where the value is free text or was the same before.
-                drop(verify(&text));
-            }
+    let document: Value = serde_json::from_str(&ANSWERS[0]).expect("it is JSON");
+    for place in tampering::places(&document, "") {
+        for strange in [
+            Value::Null,
+            json!([]),
+            json!({}),
+            json!(-1),
+            json!(1e300),
+            json!("x"),
+        ] {
+            let mut other = document.clone();
+            *other.pointer_mut(&place).expect("the place is known") = strange.clone();
+            let text = other.to_string();
+            // The verdict may be either where the value is free text or was the same before.
+            drop(verify(&text));
         }
-        break;
     }
 }
 

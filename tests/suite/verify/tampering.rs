@@ -96,7 +96,7 @@ fn other(value: &Value, draws: &mut Draws) -> Value {
                 let number = number.as_f64().expect("JSON has numbers alone");
                 let factors = [1.000_02, 0.999_98, 1.01, 0.5, 2.0];
                 let changed = rounded(number * factors[draws.below(factors.len())]);
-                json!(if changed == number {
+                json!(if changed.to_bits() == number.to_bits() {
                     number + 1e-5
                 } else {
                     changed
