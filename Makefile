@@ -2,7 +2,7 @@
 
 .PHONY: solve test check
 
-# Builds and solves LLaMA 13B on 64 A100s.
+# Builds and solves LLaMA 65B on 128 cards of 24 GB.
 solve:
 	@scripts/solve
 

@@ -111,6 +111,7 @@ fn check_file(name: &str, fresh: impl Fn(&str) -> String) {
 #[test]
 fn the_readme_shows_what_the_program_prints() {
     check("README.md");
+    check("docs/guide.md");
 }
 
 #[test]

@@ -184,7 +184,13 @@ fn a_time_limit_bounds_the_listing_too() {
 /// is the step time.
 #[test]
 fn the_written_program_gives_the_step_time() {
-    for name in ["llama-65b-2k-128gpu-24gb", "hagemann-13b-2k-64gpu"] {
+    for (name, rule) in [
+        ("llama-65b-2k-128gpu-24gb", " gpu_count: "),
+        (
+            "hagemann-13b-2k-64gpu",
+            " rmsnorm_kernel_excludes_checkpointing: ",
+        ),
+    ] {
         let instance = instances()
             .find(|instance| instance.name == name)
             .expect("shipped");
@@ -201,11 +207,7 @@ fn the_written_program_gives_the_step_time() {
             "{name}: {milliseconds} ms, {step_time} s"
         );
         let text = model.to_string();
-        for row in [
-            " gpu_count: ",
-            " heads_divisible: ",
-            " link_tensor_parallel(2): ",
-        ] {
+        for row in [rule, " link_tensor_parallel(2): "] {
             assert!(text.contains(row), "{name}: no row {row}");
         }
         if name.contains("24gb") {
@@ -213,7 +215,7 @@ fn the_written_program_gives_the_step_time() {
                 .lines()
                 .filter(|it| it.starts_with(" memory_capacity("));
             assert!(
-                memory.clone().count() >= 8 && text.contains("recomputed("),
+                memory.clone().count() >= 7 && text.contains("recomputed("),
                 "{text}"
             );
         }
