@@ -62,7 +62,7 @@
 //! at least its lower bound; the excesses are not negative.
 //!
 //! The program sees the groups and the intervals of layers that may be part of a plan as good as the best
-//! known ([`presolve`]: interval fixing): windows, `E` and `F`, hulls and the least maxima come from these.
+//! known (`presolve`: interval fixing): windows, `E` and `F`, hulls and the least maxima come from these.
 //!
 //! # Exactness
 //! What the solver returns is rounded, its memory, time and rows computed anew in integers, and its

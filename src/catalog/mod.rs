@@ -1,6 +1,6 @@
 //! Presets shipped in the binary: GPUs, clusters, models and frameworks, each with its source.
 //!
-//! The tables in `catalog/` are written in the keys of instance files: the [`sections`] that describe
+//! The tables in `catalog/` are written in the keys of instance files: the `sections` that describe
 //! a network, a cluster or a framework, which instances state in part and build on these presets.
 
 use std::collections::BTreeMap;

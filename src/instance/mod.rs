@@ -1,6 +1,6 @@
 //! Instances: what is read from a file or from flags, checked.
 //!
-//! Text becomes a tree of values that know their place ([`reading`](crate::reading)), the tree becomes
+//! Text becomes a tree of values that know their place (`reading`), the tree becomes
 //! the keys that were typed (`file`), and those become what is valid (`check`), on the presets of
 //! the [`catalog`](crate::catalog). Every broken rule is collected on the way and reported at once.
 //! The format is described in `docs/instance-format.md`.

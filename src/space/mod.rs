@@ -63,7 +63,7 @@ pub fn list(instance: &Instance) -> Listing {
     list_until(instance, None)
 }
 
-/// The same, as far as it gets until `deadline`, and at least the first [`LEAST_STEPS`].
+/// The same, as far as it gets until `deadline`, and at least the first `LEAST_STEPS`.
 #[must_use]
 pub fn list_until(instance: &Instance, deadline: Option<Instant>) -> Listing {
     let literal = instance.space.combinations() <= LITERAL_LIMIT;

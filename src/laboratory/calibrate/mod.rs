@@ -1,7 +1,7 @@
 //! Calibration: fits the cost model's physical parameters to measured runs.
 //!
 //! The shipped figures are log-normal priors, so that one run moves little and twenty decide
-//! ([`fit`]); [`cross_validation`] tells whether the result predicts better than what was shipped,
+//! (`fit`); [`cross_validation`] tells whether the result predicts better than what was shipped,
 //! and better than a mere [`Level`], and [`calibrate`] takes over what does. What the formulas still miss may be learned as a
 //! [`discrepancy`].
 
