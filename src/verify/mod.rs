@@ -29,8 +29,11 @@ pub use verdict::{
     BetterDocument, CountsDocument, ProvenDocument, ReasonDocument, VerdictDocument, VerdictStatus,
 };
 
-/// Relative difference of step times within which an answer counts as best: no proof may leave more open.
+/// Relative difference of step times within which layouts count as equally fast: no proof may leave
+/// more open.
 pub const TOLERANCE: f64 = 1e-4;
+/// Relative difference that the search's own rounding may make.
+const ROUNDING: f64 = 1e-8;
 
 /// How to check.
 #[derive(Clone, Copy)]
@@ -292,7 +295,12 @@ impl Checks<'_> {
         };
         is_whole(&plan.proof, &found)?;
         for (rank, (layout, best)) in stated.iter().zip(&found.best).enumerate() {
-            if !is_slower(layout, best) {
+            // Of the chosen layout the proof says how much it leaves open.
+            let tolerance = match rank {
+                0 => plan.proof.tolerance + ROUNDING,
+                _ => TOLERANCE,
+            };
+            if !is_slower_by(layout, best, tolerance) {
                 continue;
             }
             if self.is_weaker(instance) {
@@ -469,6 +477,10 @@ fn is_whole(proof: &Proof, found: &Found) -> Result<(), Stop> {
 
 /// Whether a layout takes longer than another by more than the tolerance.
 fn is_slower(stated: &Evaluated, best: &Evaluated) -> bool {
+    is_slower_by(stated, best, TOLERANCE)
+}
+
+fn is_slower_by(stated: &Evaluated, best: &Evaluated, tolerance: f64) -> bool {
     let time = |evaluated: &Evaluated| -> Seconds { evaluated.prediction.step_time };
-    time(stated) > time(best) * (1.0 + TOLERANCE)
+    time(stated) > time(best) * (1.0 + tolerance)
 }
