@@ -78,7 +78,7 @@ pub(crate) fn run(arguments: &PriceArguments, colour: Colour) -> Result<u8> {
     })?;
     Ok(match prices.today {
         Best::Infeasible => INFEASIBLE,
-        Best::Optimal(_) if prices.offers.iter().all(|offer| offer.best.is_settled()) => SOLVED,
+        Best::Optimal(_) if prices.offers.iter().all(|offer| offer.best.is_proven()) => SOLVED,
         _ => STOPPED,
     })
 }

@@ -7,8 +7,8 @@
 //! (Reiter, Artificial Intelligence 32, 1987), found by the program [`hitting_set`].
 
 mod memory_bound;
+mod memory_fit;
 mod relaxation;
-mod room;
 mod rows;
 mod search;
 mod values;
@@ -29,7 +29,7 @@ use crate::layout::{Checkpointing, Layout, Recompute};
 use crate::plan::{Evaluated, Formulation, Infeasibility, Nearest, Proof};
 use crate::quantity::Bytes;
 use crate::rules::{self, Rule, RuleSet};
-use room::Shortfall;
+use memory_fit::Shortfall;
 use search::Search;
 
 use super::{Deadline, PlanError, PlanOptions, best, constraints, evaluate};
@@ -109,7 +109,7 @@ pub fn best_layout(
         ..PlanOptions::default()
     };
     match best(instance, &options) {
-        Ok(best) if best.is_settled() => Ok(best.into_layout()),
+        Ok(best) if best.is_proven() => Ok(best.into_layout()),
         Ok(_) => Err(PlanError::TimeOver),
         Err(PlanError::Staged(StagedError::Data { .. })) => Ok(None),
         Err(error) => Err(error),

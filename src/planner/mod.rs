@@ -139,7 +139,7 @@ impl Best {
 
     /// Whether the answer is proven: the time did not end the search.
     #[must_use]
-    pub const fn is_settled(&self) -> bool {
+    pub const fn is_proven(&self) -> bool {
         matches!(self, Self::Optimal(_) | Self::Infeasible)
     }
 }

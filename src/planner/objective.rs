@@ -153,8 +153,8 @@ pub struct Count {
 impl Count {
     /// Whether the time did not end the search.
     #[must_use]
-    pub fn is_settled(&self) -> bool {
-        self.best.as_ref().is_none_or(Best::is_settled)
+    pub fn is_proven(&self) -> bool {
+        self.best.as_ref().is_none_or(Best::is_proven)
     }
 
     /// The fastest layout, if it is known.
@@ -196,7 +196,7 @@ pub fn plan_for(
         Objective::FewestGpus => solve_ascending(instance, goal, options)?,
         _ => solve_counts(instance, goal, &goal.counts, options)?,
     };
-    let settled = counts.iter().all(Count::is_settled);
+    let settled = counts.iter().all(Count::is_proven);
     let deciding = deciding(goal, &counts);
     let last = goal.counts.last().unwrap_or(&instance.job.cluster.gpus);
     let instance = on(instance, deciding.map_or(*last, |count| count.gpus));

@@ -134,7 +134,7 @@ struct Trial {
 impl Trial {
     fn new(instance: &Instance, best: Best) -> Self {
         Self {
-            is_proven: best.is_settled(),
+            is_proven: best.is_proven(),
             point: best.into_layout().map(|it| Point::new(instance, it)),
         }
     }

@@ -15,8 +15,8 @@ use crate::rules::{self, Requirement, Rule, RuleSet};
 use crate::space::{Node, Step, Walk};
 
 use super::memory_bound::{leanest, may_fit};
+use super::memory_fit::{MemoryFit, Shortfall};
 use super::relaxation::heads_are_alike;
-use super::room::{Room, Shortfall};
 use super::values::all_values;
 
 /// Without these requirements there is a layout, and none without fewer of them: a *minimal
@@ -37,7 +37,7 @@ pub(super) struct Search<'a> {
     values: [Vec<u32>; Axis::COUNT],
     /// What each checkpointing flag can break.
     of_flags: Vec<Requirement>,
-    room: Room,
+    fit: MemoryFit,
     /// Most requirements that a combination may break.
     level: u32,
     /// Whether a combination was left out because it breaks more.
@@ -92,17 +92,17 @@ impl<'a> Search<'a> {
         formulation: Formulation,
         deadline: Deadline,
     ) -> Self {
-        let room = Room::new(instance, formulation);
+        let fit = MemoryFit::new(instance, formulation);
         Self {
             instance,
             values: all_values(instance),
             of_flags: Vec::new(),
             level: 0,
             cut_short: false,
-            capacity: room.capacity(),
+            capacity: fit.capacity(),
             is_over: [false; Axis::COUNT],
             goal: Goal::Corrections(Vec::new()),
-            room,
+            fit,
             deadline,
             is_late: false,
         }
@@ -265,7 +265,7 @@ impl<'a> Search<'a> {
             );
         let all = flags(&self.values);
         let fits = fits_by_bound
-            && (node.decided != BOUNDED || self.room.may_fit(&lean, &all, self.capacity));
+            && (node.decided != BOUNDED || self.fit.may_fit(&lean, &all, self.capacity));
         !fits
     }
 
@@ -277,7 +277,7 @@ impl<'a> Search<'a> {
             if self.is_hopeless(broken) {
                 continue;
             }
-            let units = units.get_or_insert_with(|| self.room.units(combination));
+            let units = units.get_or_insert_with(|| self.fit.units(combination));
             match self.goal {
                 Goal::Corrections(_) => self.judge_freedoms(broken, combination, units, &flags),
                 Goal::LeastShortfall(_) => self.take_shortfall(combination, units, &flags),
@@ -326,16 +326,16 @@ impl<'a> Search<'a> {
         units: &CellUnits,
         flags: &[Checkpointing],
     ) {
-        for index in 0..self.room.freedoms.len() {
-            let freedom = &self.room.freedoms[index];
+        for index in 0..self.fit.freedoms.len() {
+            let freedom = &self.fit.freedoms[index];
             let broken = broken.union(freedom.dropped);
-            if !Room::has_cut(freedom, combination) || self.is_hopeless(broken) {
+            if !MemoryFit::has_cut(freedom, combination) || self.is_hopeless(broken) {
                 continue;
             }
-            let freedom = &self.room.freedoms[index];
+            let freedom = &self.fit.freedoms[index];
             let is_over = !broken.contains(Rule::MemoryCapacity)
                 && !self
-                    .room
+                    .fit
                     .fits(freedom, combination, units, flags, self.capacity);
             let dropped = broken.with_if(Rule::MemoryCapacity, is_over);
             if self.is_hopeless(dropped) {
@@ -361,16 +361,14 @@ impl<'a> Search<'a> {
         units: &CellUnits,
         flags: &[Checkpointing],
     ) {
-        let own = &self.room.freedoms[0];
-        if !Room::has_cut(own, combination)
-            || !self
-                .room
-                .fits(own, combination, units, flags, self.capacity)
+        let own = &self.fit.freedoms[0];
+        if !MemoryFit::has_cut(own, combination)
+            || !self.fit.fits(own, combination, units, flags, self.capacity)
         {
             return;
         }
         // Against no capacity at all, what is missing is the peak itself.
-        if let Some(least) = self.room.shortfall(combination, units, flags, 0) {
+        if let Some(least) = self.fit.shortfall(combination, units, flags, 0) {
             self.capacity = least.amount - 1;
             self.goal = Goal::LeastShortfall(Some(least));
         }

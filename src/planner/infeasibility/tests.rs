@@ -81,14 +81,14 @@ fn no_layout_is_below_the_lower_limit_of_memory() {
         sets.push(&framework);
         let instance = instance(&sets);
         let values = values::all_values(&instance);
-        let room = room::Room::new(&instance, Formulation::Staged);
+        let fit = memory_fit::MemoryFit::new(&instance, Formulation::Staged);
         let flags = search::flags(&values);
         let table =
             crate::planner::cost_table::CostTable::new(&instance, crate::plan::Formulation::Staged);
         let mut checked = 0;
         for entry in table.entries.iter().filter(|entry| entry.cell.is_some()) {
             let cell = entry.candidate.combination;
-            let Some(least) = room.shortfall(&cell, &room.units(&cell), &flags, 0) else {
+            let Some(least) = fit.shortfall(&cell, &fit.units(&cell), &flags, 0) else {
                 continue;
             };
             let lean = memory_bound::leanest(&values, &cell);

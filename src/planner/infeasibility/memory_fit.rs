@@ -1,4 +1,4 @@
-//! Whether the layers of a combination have room in memory, by the framework's rules or without
+//! Whether the layers of a combination fit into memory, by the framework's rules or without
 //! them.
 
 use formulations::staged::{Layers, Shortage, fits, optimum, shortage};
@@ -26,7 +26,7 @@ pub(super) struct Freedom {
 
 /// Judges combinations of one instance.
 #[derive(Debug)]
-pub(super) struct Room {
+pub(super) struct MemoryFit {
     /// The framework's own rules first, then with fewer of them.
     pub(super) freedoms: Vec<Freedom>,
     formulation: Formulation,
@@ -43,7 +43,7 @@ pub(super) struct Shortfall {
     pub(super) layout: Layout,
 }
 
-impl Room {
+impl MemoryFit {
     /// Judges as `formulation` does.
     pub(super) fn new(instance: &Instance, formulation: Formulation) -> Self {
         let cut = Rule::LayersCoverStages;
@@ -76,24 +76,24 @@ impl Room {
         quantise::capacity(&self.freedoms[0].instance)
     }
 
-    /// The coefficients of a cell.
-    pub(super) fn units(&self, cell: &Combination) -> CellUnits {
+    /// The coefficients of a combination.
+    pub(super) fn units(&self, combination: &Combination) -> CellUnits {
         let job = &self.freedoms[0].instance.job;
-        CellUnits::new(&Costs::new(job, cell), self.quantum)
+        CellUnits::new(&Costs::new(job, combination), self.quantum)
     }
 
     /// Whether there is any cut into stages, whatever its memory.
-    pub(super) fn has_cut(freedom: &Freedom, cell: &Combination) -> bool {
+    pub(super) fn has_cut(freedom: &Freedom, combination: &Combination) -> bool {
         freedom.dropped.contains(Rule::LayersCoverStages)
-            || crate::rules::partition(&freedom.instance, cell).is_some()
+            || crate::rules::partition(&freedom.instance, combination).is_some()
     }
 
-    /// Whether some layout of the cell fits into `capacity` with these checkpointing flags. The
-    /// cell has a cut.
+    /// Whether some layout of the combination fits into `capacity` with these checkpointing flags. The
+    /// combination has a cut.
     pub(super) fn fits(
         &self,
         freedom: &Freedom,
-        cell: &Combination,
+        combination: &Combination,
         units: &CellUnits,
         flags: &[Checkpointing],
         capacity: i64,
@@ -101,33 +101,39 @@ impl Room {
         if self.is_layout_choice(freedom) {
             return flags
                 .iter()
-                .any(|&flag| self.uniform_peak(cell, units, flag).0 <= capacity);
+                .any(|&flag| self.uniform_peak(combination, units, flag).0 <= capacity);
         }
-        let of_cell = self.variants(freedom, cell, units, flags, capacity);
-        of_cell
+        let of_combination = self.variants(freedom, combination, units, flags, capacity);
+        of_combination
             .iter()
             .any(|(_, variant)| fits(&variant.group, self.layers))
     }
 
-    /// Whether a cell may fit, whatever the framework's rules: no layout of the cell fits if not.
+    /// Whether a combination may fit, whatever the framework's rules: no layout of the combination fits if not.
     pub(super) fn may_fit(
         &self,
-        cell: &Combination,
+        combination: &Combination,
         flags: &[Checkpointing],
         capacity: i64,
     ) -> bool {
         let freest = &self.freedoms[self.freedoms.len() - 1];
-        let of_cell = self.variants(freest, cell, &self.units(cell), flags, capacity);
-        of_cell
+        let of_combination = self.variants(
+            freest,
+            combination,
+            &self.units(combination),
+            flags,
+            capacity,
+        );
+        of_combination
             .iter()
             .any(|(_, variant)| fits(&variant.group, self.layers))
     }
 
-    /// The least that the cell misses with these flags by the framework's own rules; `None` if it
+    /// The least that the combination misses with these flags by the framework's own rules; `None` if it
     /// fits into `capacity` or has no layout at all.
     pub(super) fn shortfall(
         &self,
-        cell: &Combination,
+        combination: &Combination,
         units: &CellUnits,
         flags: &[Checkpointing],
         capacity: i64,
@@ -135,20 +141,20 @@ impl Room {
         let own = &self.freedoms[0];
         if self.is_layout_choice(own) {
             let peaks = flags.iter().filter_map(|&flag| {
-                let (peak, layout) = self.uniform_peak(cell, units, flag);
+                let (peak, layout) = self.uniform_peak(combination, units, flag);
                 Some((peak, layout?))
             });
             let (peak, layout) = peaks.min_by_key(|&(peak, _)| peak)?;
             let amount = peak - capacity;
             return (amount > 0).then_some(Shortfall { amount, layout });
         }
-        let of_cell = self.variants(own, cell, units, flags, capacity);
+        let of_combination = self.variants(own, combination, units, flags, capacity);
         let amount = |variant: &Variant| match shortage(&variant.group, self.layers) {
             Some(Shortage::Memory { amount, .. }) => amount,
             None => 0,
             Some(Shortage::Layers) => i64::MAX,
         };
-        let least = of_cell
+        let least = of_combination
             .into_iter()
             .map(|(choice, variant)| (amount(&variant), choice, variant));
         let (amount, choice, mut variant) = least.min_by_key(|&(amount, ..)| amount)?;
@@ -170,12 +176,12 @@ impl Room {
     /// Peak memory and layout of the framework's own cut under one flag.
     fn uniform_peak(
         &self,
-        cell: &Combination,
+        combination: &Combination,
         units: &CellUnits,
         checkpointing: Checkpointing,
     ) -> (i64, Option<Layout>) {
         let candidate = FlaggedCombination {
-            combination: *cell,
+            combination: *combination,
             checkpointing,
         };
         let Some(layout) = space::layout(&self.freedoms[0].instance, &candidate) else {
@@ -186,18 +192,18 @@ impl Room {
         (peak.max().unwrap_or(0), Some(layout))
     }
 
-    /// The ways to use the cell with these flags.
+    /// The ways to use the combination with these flags.
     fn variants(
         &self,
         freedom: &Freedom,
-        cell: &Combination,
+        combination: &Combination,
         units: &CellUnits,
         flags: &[Checkpointing],
         capacity: i64,
     ) -> Vec<(Choice, Variant)> {
         let entries = flags.iter().map(|&checkpointing| Entry {
             candidate: FlaggedCombination {
-                combination: *cell,
+                combination: *combination,
                 checkpointing,
             },
             broken: RuleSet::EMPTY,
