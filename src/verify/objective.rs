@@ -40,7 +40,7 @@ pub(super) fn read(document: &Value, asked: &Asked, goal: Goal) -> Result<Answer
         let cause = "these are not the numbers of GPUs that decide";
         return Err(Rejected::new("objective.counts", cause).into());
     }
-    let is_proven = counts.iter().all(Count::is_proven);
+    let counts_are_proven = counts.iter().all(Count::is_proven);
     let deciding = objective::deciding(&goal, &counts);
     let gpus = deciding.map_or(goal.counts[goal.counts.len() - 1], |count| count.gpus);
     let instance = objective::on(&asked.instance, gpus);
@@ -51,11 +51,11 @@ pub(super) fn read(document: &Value, asked: &Asked, goal: Goal) -> Result<Answer
     };
     let (is_possible, misses_demands) = match &fastest {
         Some(fastest) if goal.is_met(fastest) => (outcome.plan().is_some(), false),
-        Some(_) => (outcome.plan().is_none(), is_proven),
+        Some(_) => (outcome.plan().is_none(), counts_are_proven),
         None => (outcome.plan().is_none(), false),
     };
     let is_proven = matches!(outcome, Outcome::Optimal(_) | Outcome::Infeasible(_));
-    if !is_possible || is_proven && !is_proven {
+    if !is_possible || is_proven && !counts_are_proven {
         let cause = "it does not follow from what is known of each number of GPUs";
         return Err(Rejected::new("status", cause).into());
     }
