@@ -78,8 +78,13 @@ macro_rules! quantity {
         }
 
         impl Sum for $name {
+            #[inline]
             fn sum<I: Iterator<Item = Self>>(iter: I) -> Self {
-                Self(iter.map(|quantity| quantity.0).sum())
+                let mut sum = 0.0;
+                for quantity in iter {
+                    sum += quantity.0;
+                }
+                Self(sum)
             }
         }
     };

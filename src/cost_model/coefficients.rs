@@ -1,9 +1,12 @@
 //! The coefficients of one combination: all that the step time and memory of its layouts depend on.
 
+use smallvec::SmallVec;
+
 use crate::cluster::Discrepancy;
 use crate::job::Job;
 use crate::layout::{Checkpointing, Combination, Recompute};
 use crate::quantity::{Bytes, Seconds};
+use crate::transformer::Embeddings;
 
 use super::components::{MemoryComponent, StageMemory};
 use super::layer::LayerCosts;
@@ -29,6 +32,7 @@ pub struct StageExtra {
 impl StageExtra {
     /// Time of the extras for a micro-batch.
     #[must_use]
+    #[inline]
     pub fn time(&self) -> Seconds {
         self.head + self.transfer + self.overhead
     }
@@ -54,11 +58,13 @@ pub struct Costs {
     /// Layers by kind, in the order of [`Transformer::kinds`].
     ///
     /// [`Transformer::kinds`]: crate::transformer::Transformer::kinds
-    pub kinds: Vec<LayerCosts>,
+    pub kinds: SmallVec<[LayerCosts; 1]>,
     /// State bytes a parameter.
     pub state: StateBytes,
     /// Parameters of the embedding on one GPU.
     embedding_parameters: f64,
+    /// Whether a stage that holds embedding and head keeps one matrix for both.
+    embeddings: Embeddings,
     head_extra: StageExtra,
     transfer: Seconds,
     overhead: Seconds,
@@ -102,7 +108,8 @@ impl Costs {
         let tp = rank.tensor_parallel;
         let micro_batches = combination.micro_batches(job.workload.global_batch).max(1);
         let kinds = job.transformer.kinds().iter();
-        let kinds: Vec<LayerCosts> = kinds.map(|&kind| LayerCosts::new(&rank, kind)).collect();
+        let kinds: SmallVec<[LayerCosts; 1]> =
+            kinds.map(|&kind| LayerCosts::new(&rank, kind)).collect();
         let largest = kinds
             .iter()
             .map(|layer| layer.parameters)
@@ -113,6 +120,7 @@ impl Costs {
             kinds,
             state: StateBytes::new(&rank),
             embedding_parameters: embedding::parameters(&job.transformer).on_rank(tp),
+            embeddings: job.transformer.embeddings,
             head_extra: StageExtra {
                 parameters: head::parameters(&job.transformer).on_rank(tp),
                 head: head::time(&rank),
@@ -181,6 +189,7 @@ impl Costs {
 
     /// Extras of stage `stage`: embedding on the first, head on the last, transfers and host time on all.
     #[must_use]
+    #[inline]
     pub fn extra(&self, stage: u32) -> StageExtra {
         let mut extra = StageExtra {
             transfer: self.transfer,
@@ -188,8 +197,7 @@ impl Costs {
             ..StageExtra::default()
         };
         let (embedding, head) = self.vocabulary_shares(stage);
-        extra.parameters = self.embedding_parameters * embedding;
-        extra.parameters += self.head_extra.parameters * head;
+        extra.parameters = self.vocabulary_parameters(embedding, head);
         extra.head = self.head_extra.head * head;
         extra.logits = self.head_extra.logits * head;
         extra
@@ -197,11 +205,24 @@ impl Costs {
 
     /// Memory of a stage with these extras beside the state and activations of its layers.
     #[must_use]
+    #[inline]
     pub fn beside_layers(&self, extra: &StageExtra) -> StageMemory {
         StageMemory::of([
             (MemoryComponent::Logits, extra.logits),
             (MemoryComponent::Fixed, self.fixed),
         ])
+    }
+
+    /// Parameters of these shares of embedding and head. A tied matrix is one on a stage that holds
+    /// both; with the two on different stages each keeps a copy, its gradients and its optimizer
+    /// states (Megatron-LM, `models/common/language_module/language_module.py`).
+    fn vocabulary_parameters(&self, embedding: f64, head: f64) -> f64 {
+        let embedding = self.embedding_parameters * embedding;
+        let head = self.head_extra.parameters * head;
+        match self.embeddings {
+            Embeddings::Tied => embedding.max(head),
+            Embeddings::Untied => embedding + head,
+        }
     }
 
     /// Shares of the embedding and of the head that stage `stage` holds.
@@ -221,5 +242,44 @@ impl Costs {
     pub fn in_flight(&self, stage: u32) -> f64 {
         let chunks = pipeline::chunks_in_flight(&self.combination, stage, self.micro_batches);
         chunks as f64 / f64::from(self.combination.virtual_stages)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog;
+    use crate::cost_model::fixture;
+
+    #[test]
+    fn a_stage_keeps_one_matrix_for_tied_embedding_and_head() {
+        let check = |embeddings, stages: u32, expected: &[f64]| {
+            let (mut job, mut combination) = (fixture::job(), fixture::combination());
+            job.transformer.embeddings = embeddings;
+            combination.pipeline_parallel = stages;
+            let costs = Costs::exact(&job, &combination);
+            let parameters: Vec<f64> = (0..stages).map(|it| costs.extra(it).parameters).collect();
+            assert_eq!(parameters, expected);
+        };
+        // A matrix of 32 x 8 on two ranks.
+        check(Embeddings::Untied, 1, &[256.0]);
+        check(Embeddings::Tied, 1, &[128.0]);
+        check(Embeddings::Tied, 3, &[128.0, 0.0, 128.0]);
+    }
+
+    #[test]
+    fn weights_of_an_8b_model_are_counted_once_where_embedding_and_head_are_tied() {
+        let weights = |embeddings| {
+            let (mut job, mut combination) = (fixture::job(), fixture::combination());
+            job.transformer = catalog::model("llama-3.1-8b").expect("it is in the catalog");
+            job.transformer.embeddings = embeddings;
+            (combination.tensor_parallel, combination.pipeline_parallel) = (1, 1);
+            let costs = Costs::exact(&job, &combination);
+            let parameters = 32.0 * costs.layer().parameters + costs.extra(0).parameters;
+            Bytes::new(parameters * costs.state.weights).gib()
+        };
+        // 8.03 G parameters without norms, of which 128,256 x 4,096 are the second matrix.
+        assert!((weights(Embeddings::Untied) - 14.957).abs() < 5e-4);
+        assert!((weights(Embeddings::Tied) - 13.978).abs() < 5e-4);
     }
 }

@@ -89,6 +89,9 @@ pub fn data_parallel(rank: &Rank<'_>) -> Seconds {
     let (all, in_node) = (rank.replicas(), rank.replicas_in_node());
     let group = rank.ranks(state.weights);
     let ranks = all / group;
+    if ranks <= 1.0 {
+        return Seconds::ZERO;
+    }
     let share = if state.gradients.splits() && !state.weights.splits() {
         // The weights alone.
         0.5

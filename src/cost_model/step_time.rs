@@ -84,9 +84,13 @@ fn stage_memory(costs: &Costs, index: u32, stage: &Stage) -> StageMemory {
     memory
 }
 
+#[inline]
 fn recompute_time(costs: &Costs, stage: &Stage) -> Seconds {
-    let modes = costs.layer().recompute.iter().zip(stage.recomputed);
-    modes.map(|(&extra, count)| extra * f64::from(count)).sum()
+    let mut time = Seconds::ZERO;
+    for (&extra, count) in costs.layer().recompute.iter().zip(stage.recomputed) {
+        time += extra * f64::from(count);
+    }
+    time
 }
 
 fn step_time(costs: &Costs, stages: &[Stage]) -> StepTime {

@@ -7,6 +7,7 @@ use parlayout::quantity::{Bytes, Mfu};
 use parlayout::report::Document;
 use parlayout::report::document::SolutionDocument;
 use parlayout::rules;
+use parlayout::transformer::Embeddings;
 use proptest::prelude::*;
 
 use crate::support::random_instance;
@@ -55,6 +56,27 @@ proptest! {
             let choice = plan.choice.prediction.mfu.value();
             for other in &plan.alternatives {
                 prop_assert!(other.prediction.mfu.value() * ROUNDING <= choice);
+            }
+        }
+    }
+
+    #[test]
+    fn tied_embeddings_never_take_more_memory_or_time(instance in random_instance()) {
+        let predict = |embeddings, layout| {
+            let mut instance = instance.clone();
+            instance.job.transformer.embeddings = embeddings;
+            planner::evaluate(&instance, layout).prediction
+        };
+        if let Some(plan) = plan(&instance).plan() {
+            let layout = &plan.choice.layout;
+            let [tied, untied] = [Embeddings::Tied, Embeddings::Untied]
+                .map(|embeddings| predict(embeddings, layout.clone()));
+            let one_stage = layout.combination.pipeline_parallel == 1;
+            prop_assert!(tied.step_time <= untied.step_time);
+            for (tied, untied) in tied.memory.stages.iter().zip(&untied.memory.stages) {
+                // With several stages the first and the last keep a copy each.
+                prop_assert_eq!(tied.peak() < untied.peak(), one_stage);
+                prop_assert!(tied.peak() <= untied.peak());
             }
         }
     }

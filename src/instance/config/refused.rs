@@ -2,115 +2,9 @@
 
 use serde_json::Value as Json;
 
-use super::fields::layer_types;
+use super::fields::{NAMES, layer_types};
 use super::keys::Config;
 use crate::reading::{Problems, shown};
-
-/// What a network is, as the end of "`mixtral` ...", and the values of `model_type` that are it.
-const TYPES: &[(&str, &[&str])] = &[
-    (
-        "is a mixture of experts",
-        &[
-            "arctic",
-            "aria_text",
-            "dbrx",
-            "deepseek",
-            "doge",
-            "dots1",
-            "flex_olmo",
-            "gpt_oss",
-            "grok-1",
-            "hunyuan",
-            "jetmoe",
-            "llama4",
-            "llama4_text",
-            "minimax_m2",
-            "mixtral",
-            "switch_transformers",
-        ],
-    ),
-    (
-        "is a mixture of experts with latent attention",
-        &[
-            "deepseek_v2",
-            "deepseek_v3",
-            "deepseek_v32",
-            "kimi_k2",
-            "longcat_flash",
-        ],
-    ),
-    ("has latent attention", &["minicpm3", "plm"]),
-    (
-        "has state-space or linear-attention layers",
-        &[
-            "bamba",
-            "falcon_h1",
-            "granitemoehybrid",
-            "jamba",
-            "kimi_linear",
-            "lfm2",
-            "mamba",
-            "mamba2",
-            "falcon_mamba",
-            "minimax",
-            "minimax_m1",
-            "nemotron_h",
-            "plamo2",
-            "qwen3_next",
-            "recurrent_gemma",
-            "retnet",
-            "rwkv",
-            "rwkv6",
-            "rwkv7",
-            "xlstm",
-            "zamba",
-            "zamba2",
-        ],
-    ),
-    (
-        "has layers of different shapes",
-        &["deci", "nemotron-nas", "openelm"],
-    ),
-    ("has embeddings in each layer", &["gemma3n", "gemma3n_text"]),
-    (
-        "has cross-attention layers",
-        &["mllama", "mllama_text_model"],
-    ),
-    (
-        "has unusual layers",
-        &[
-            "bitnet",
-            "diffllama",
-            "openai-gpt",
-            "phi4_multimodal",
-            "vaultgemma",
-            "xlnet",
-        ],
-    ),
-    (
-        "is an encoder or has one",
-        &[
-            "albert",
-            "bart",
-            "bert",
-            "deberta",
-            "deberta-v2",
-            "distilbert",
-            "electra",
-            "longt5",
-            "mbart",
-            "mistral_encoder",
-            "modernbert",
-            "mt5",
-            "pegasus",
-            "roberta",
-            "t5",
-            "umt5",
-            "whisper",
-            "xlm-roberta",
-        ],
-    ),
-];
 
 const MIXTURE: &str = "a mixture of experts";
 const STATE_SPACE: &str = "state-space or linear-attention layers";
@@ -200,10 +94,11 @@ pub(super) fn check(config: &Config, problems: &mut Problems) {
 }
 
 fn kind(model_type: &str) -> Option<&'static str> {
-    TYPES
+    NAMES
+        .refused
         .iter()
-        .find(|(_, types)| types.contains(&model_type))
-        .map(|(what, _)| *what)
+        .find(|refused| refused.types.iter().any(|name| name == model_type))
+        .map(|refused| refused.what.as_str())
         .or_else(|| {
             let part = PARTS.iter().find(|(part, _)| model_type.contains(part));
             part.map(|(_, what)| *what)

@@ -3,42 +3,9 @@
 use serde_json::Value as Json;
 
 use super::family;
-use super::fields::HARMLESS;
+use super::fields::NAMES;
 use super::keys::Config;
 use crate::reading::shown;
-
-/// Parts of names of heads, widths, layers and experts.
-const SHAPING: &[&str] = &[
-    "head",
-    "hidden",
-    "intermediate",
-    "ffn",
-    "inner",
-    "embd",
-    "embed",
-    "d_model",
-    "d_ff",
-    "_dim",
-    "width",
-    "layers",
-    "n_layer",
-    "blocks",
-    "expert",
-    "moe",
-    "channels",
-    "group_num",
-    "groups",
-    "expansion",
-    "ratio",
-    "vocab",
-    "rank",
-];
-
-/// Parts of names of settings that only sound so.
-const SETTINGS: &[&str] = &[
-    "dropout", "pdrop", "_eps", "epsilon", "_std", "scale", "scaling", "_id", "rope", "rotary",
-    "_coef", "loss", "window", "token",
-];
 
 /// Reports the fields that have no effect.
 pub(super) fn check(config: &mut Config) {
@@ -51,7 +18,7 @@ pub(super) fn check(config: &mut Config) {
             !value.is_null()
                 && !field.starts_with('_')
                 && !config.read.contains(*field)
-                && !HARMLESS.contains(&field.as_str())
+                && !NAMES.without_effect.contains(field)
         })
         .map(|(field, value)| (field.clone(), value.clone()))
         .collect();
@@ -84,7 +51,7 @@ pub(super) fn check(config: &mut Config) {
 /// The name that says a size, of the field itself or of one within it.
 fn shaping(field: &str, value: &Json) -> Option<String> {
     let name = field.to_ascii_lowercase();
-    let any = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
+    let any = |parts: &[String]| parts.iter().any(|part| name.contains(part));
     match value {
         Json::Object(fields) => fields
             .iter()
@@ -93,7 +60,7 @@ fn shaping(field: &str, value: &Json) -> Option<String> {
         Json::Number(number) if number.as_f64().is_none_or(|number| number <= 0.0) => None,
         Json::Array(items) if !items.iter().any(Json::is_number) => None,
         Json::Number(_) | Json::Array(_) => {
-            (any(SHAPING) && !any(SETTINGS)).then(|| field.to_owned())
+            (any(&NAMES.shaping) && !any(&NAMES.settings)).then(|| field.to_owned())
         }
         _ => None,
     }
