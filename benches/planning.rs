@@ -7,7 +7,7 @@ use formulations::solve;
 use formulations::staged::{Group, bounds, near_even, optimum, optimum_within};
 use parlayout::axis::AxisSet;
 use parlayout::cost_model::{self, Costs};
-use parlayout::explain::explain;
+use parlayout::explain::{TimeLimits, explain};
 use parlayout::instance::{self, Flag, Instance, Overrides};
 use parlayout::layout::Layout;
 use parlayout::plan::Formulation;
@@ -247,7 +247,8 @@ fn explaining(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("explain");
     group.sample_size(10);
     group.bench_function("megatron-1t_3072gpu_3gb", |bencher| {
-        bencher.iter(|| explain(&instance, &|_| Some(instance.clone())).expect("an answer"));
+        let reread = |_: &[String]| Some(instance.clone());
+        bencher.iter(|| explain(&instance, None, &reread, &TimeLimits::NONE).expect("an answer"));
     });
     group.finish();
 }

@@ -196,6 +196,15 @@ impl FlaggedCombination {
         },
         checkpointing: Checkpointing::None,
     };
+
+    /// The combination with no layer checkpointed: what is said of all axes but that.
+    #[must_use]
+    pub const fn plain(combination: Combination) -> Self {
+        Self {
+            combination,
+            checkpointing: Checkpointing::None,
+        }
+    }
 }
 
 /// A set of axes.

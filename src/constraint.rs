@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::axis::{Axis, FlaggedCombination};
-use crate::layout::{Checkpointing, Layout};
+use crate::layout::Layout;
 
 /// A named row `sum_i a_i q_i (<=, >=, =) right` over the [`Decision`]s `q_i` of a layout.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,11 +64,8 @@ impl Decision {
 
     /// Its value in a layout that takes `global_batch` sequences a step.
     fn value(self, layout: &Layout, global_batch: u64) -> i64 {
-        let candidate = FlaggedCombination {
-            combination: layout.combination,
-            // No decision names the flag that holds for all layers.
-            checkpointing: Checkpointing::None,
-        };
+        // No decision names the flag that holds for all layers.
+        let candidate = FlaggedCombination::plain(layout.combination);
         let layers =
             |stage: Option<&crate::layout::Stage>| stage.map_or(0, |stage| i64::from(stage.layers));
         match self {

@@ -17,3 +17,15 @@ pub struct Job {
     /// What one optimizer step has to do.
     pub workload: Workload,
 }
+
+impl Job {
+    /// What it is, for instances that no file names.
+    #[must_use]
+    pub fn title(&self) -> String {
+        let (network, cluster) = (&self.transformer, &self.cluster);
+        format!(
+            "{} on {} GPUs of {}",
+            network.name, cluster.gpus, cluster.name
+        )
+    }
+}

@@ -81,12 +81,20 @@ impl Layout {
                 .iter()
                 .any(|stage| stage.recomputed[mode as usize] > 0)
         };
-        match Recompute::ALL.iter().find(|&&mode| used(mode)) {
-            None => Checkpointing::None,
-            Some(Recompute::Full) => Checkpointing::Full,
-            Some(Recompute::FeedForward) => Checkpointing::FeedForward,
-            Some(Recompute::AttentionCore) => Checkpointing::AttentionCore,
-        }
+        let mode = Recompute::ALL.iter().copied().find(|&mode| used(mode));
+        mode.map_or(Checkpointing::None, Recompute::of_every_layer)
+    }
+
+    /// Every flag that describes some layer.
+    #[must_use]
+    pub fn flags(&self) -> Vec<Checkpointing> {
+        let used = |flag: &Checkpointing| {
+            self.stages.iter().any(|stage| match flag.recompute() {
+                None => stage.checkpointed_layers() < stage.layers,
+                Some(mode) => stage.recomputed[mode as usize] > 0,
+            })
+        };
+        Checkpointing::ALL.iter().copied().filter(used).collect()
     }
 }
 
@@ -294,6 +302,18 @@ choice!(
         AttentionCore = "attention-core",
     }
 );
+
+impl Recompute {
+    /// The flag by which every layer recomputes so.
+    #[must_use]
+    pub const fn of_every_layer(self) -> Checkpointing {
+        match self {
+            Self::Full => Checkpointing::Full,
+            Self::FeedForward => Checkpointing::FeedForward,
+            Self::AttentionCore => Checkpointing::AttentionCore,
+        }
+    }
+}
 
 impl Checkpointing {
     /// The recompute mode of every layer, if any.

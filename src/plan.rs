@@ -4,11 +4,26 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::axis::FlaggedCombination;
+use crate::choice::choice;
 use crate::cost_model::prediction::Prediction;
 use crate::layout::Layout;
 use crate::quantity::Mfu;
 
-/// How the search ended.
+choice!(
+    /// How a search ended.
+    Status {
+        /// The layout is proven best.
+        Optimal = "optimal",
+        /// A limit ended the search: the layout is the best known.
+        Feasible = "feasible",
+        /// Proven: no layout satisfies every rule.
+        Infeasible = "infeasible",
+        /// A limit ended the search before any layout was known.
+        Unknown = "unknown",
+    }
+);
+
+/// How the search ended, with what it found.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
     /// The plan is proven best.
@@ -22,14 +37,14 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// The status word of JSON and tables.
+    /// How it ended.
     #[must_use]
-    pub const fn status(&self) -> &'static str {
+    pub const fn status(&self) -> Status {
         match self {
-            Self::Optimal(_) => "optimal",
-            Self::Feasible(_) => "feasible",
-            Self::Infeasible(_) => "infeasible",
-            Self::Unknown(_) => "unknown",
+            Self::Optimal(_) => Status::Optimal,
+            Self::Feasible(_) => Status::Feasible,
+            Self::Infeasible(_) => Status::Infeasible,
+            Self::Unknown(_) => Status::Unknown,
         }
     }
 
@@ -115,38 +130,25 @@ pub struct Proof {
     pub solver: String,
 }
 
-/// How much of a space was looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-#[schemars(inline)]
-pub enum Extent {
-    /// All of it.
-    Whole,
-    /// What could be listed before the time was over.
-    Cut,
-}
-
-/// A mixed-integer program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-#[schemars(inline)]
-pub enum Formulation {
-    /// One-hot axes and one binary a combination.
-    LayoutChoice,
-    /// Combination, layers and checkpointed layers of every stage together.
-    Staged,
-}
-
-impl Formulation {
-    /// The spelling in flags and output.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::LayoutChoice => "layout-choice",
-            Self::Staged => "staged",
-        }
+choice!(
+    /// How much of a space was looked at.
+    Extent {
+        /// All of it.
+        Whole = "whole",
+        /// What could be listed before the time was over.
+        Cut = "cut",
     }
-}
+);
+
+choice!(
+    /// A mixed-integer program.
+    Formulation {
+        /// Combination, layers and checkpointed layers of every stage together.
+        Staged = "staged",
+        /// One-hot axes and one binary a combination.
+        LayoutChoice = "layout-choice",
+    }
+);
 
 /// Why no layout is possible.
 #[derive(Debug, Clone, PartialEq)]

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
-use parlayout::explain::why_not::{self, Verdict};
 use parlayout::explain::{self, Explanation, TimeLimits};
 use parlayout::layout_argument;
 use parlayout::planner::{Deadline, PlanError};
@@ -63,22 +62,15 @@ pub(crate) fn run(arguments: &ExplainArguments, colour: Colour) -> Result<u8> {
 fn answer(arguments: &ExplainArguments, colour: Colour, limits: &TimeLimits) -> Result<u8> {
     let instance = arguments.instance.load()?;
     let reread = |further: &[String]| arguments.instance.load_with(further).ok();
+    let asked = arguments.why_not.as_deref();
+    let asked = asked.map(layout_argument::parse_assignment).transpose();
+    let asked = asked.map_err(anyhow::Error::msg)?;
+    let explained = explain::explain(&instance, asked.as_ref(), &reread, limits)?;
+    let document = ExplanationDocument::new(&instance, asked.as_ref(), &explained);
     let style = style(colour, arguments.instance.typed());
-    if let Some(asked) = &arguments.why_not {
-        let asked = layout_argument::parse_assignment(asked).map_err(anyhow::Error::msg)?;
-        let answer = why_not::why_not_within(&instance, &asked, &reread, limits)?;
-        let document = ExplanationDocument::why_not(&instance, &answer);
-        print(&arguments.format.of(&document, &style))?;
-        return Ok(match answer.verdict {
-            Verdict::Chosen(_) | Verdict::Compared { .. } => SOLVED,
-            Verdict::Impossible(_) | Verdict::NothingPossible(_) => INFEASIBLE,
-        });
-    }
-    let explained = explain::explain_within(&instance, &reread, limits)?;
-    let document = ExplanationDocument::new(&instance, &explained);
     print(&arguments.format.of(&document, &style))?;
     Ok(match explained {
-        Explanation::Feasible(_) => SOLVED,
-        Explanation::Infeasible(_) => INFEASIBLE,
+        Explanation::Infeasible(_) | Explanation::Impossible(_) => INFEASIBLE,
+        _ => SOLVED,
     })
 }

@@ -9,7 +9,7 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use parlayout::planner::Deadline;
 use parlayout::report::Colour;
-use parlayout::verify::{self, Options, Verdict, VerdictDocument};
+use parlayout::verify::{self, Options, VerdictStatus};
 
 use super::solve::seconds;
 use super::{Format, REJECTED, SOLVED, STOPPED, print, style};
@@ -45,14 +45,13 @@ pub(crate) fn run(arguments: &VerifyArguments, colour: Colour) -> Result<u8> {
     };
     let verdict = verify::verify(&text, &options).with_context(context);
     bar.finish_and_clear();
-    let verdict = verdict?;
-    let document = VerdictDocument::new(&verdict);
+    let document = verdict?;
     let style = style(colour, String::new());
     print(&arguments.format.of(&document, &style))?;
-    Ok(match verdict {
-        Verdict::Accepted(accepted) if accepted.is_cut => STOPPED,
-        Verdict::Accepted(_) => SOLVED,
-        Verdict::Rejected(_) => REJECTED,
+    Ok(match document.verdict {
+        VerdictStatus::Unfinished => STOPPED,
+        VerdictStatus::Accepted => SOLVED,
+        VerdictStatus::Rejected => REJECTED,
     })
 }
 

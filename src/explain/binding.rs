@@ -3,14 +3,15 @@
 use crate::axis::FlaggedCombination;
 use crate::change::Change;
 use crate::instance::Instance;
-use crate::layout::{Checkpointing, Layout};
+use crate::layout::Layout;
 use crate::plan::{Evaluated, Plan};
-use crate::planner::infeasibility::{best_layout, without};
+use crate::planner::infeasibility::best_layout;
 use crate::planner::{Deadline, PlanError};
 use crate::quantity::{Bytes, Mfu};
-use crate::rules::{self, Remedy, Requirement, Rule, RuleSet};
+use crate::rules::{self, Requirement, Rule, RuleSet};
 
 use super::reasons::percentage;
+use super::repairs::switch;
 
 /// A best layout with what limits it.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,14 +53,6 @@ pub const BRAVE: f64 = 0.5;
 pub const NEGLIGIBLE: Mfu = Mfu::new(5e-5);
 /// Most forbidden combinations, and most constraints, that are tried one by one.
 const MOST_OF_A_KIND: usize = 16;
-
-impl Effect {
-    /// Whether the limit costs anything.
-    #[must_use]
-    pub fn binds(&self) -> bool {
-        self.gain > NEGLIGIBLE
-    }
-}
 
 /// Solves the instance without each of its limits, one at a time, while there is time.
 ///
@@ -136,12 +129,6 @@ fn dropped(instance: &Instance, limit: &Limit, chosen: &Layout) -> Instance {
         let (from, to) = (instance.max_oom_risk, BRAVE);
         return Change::OomRisk { from, to }.apply(instance);
     };
-    if let Remedy::Framework(change) = requirement.rule.definition().remedy {
-        return Change::Framework(change).apply(instance);
-    }
-    let witness = FlaggedCombination {
-        combination: chosen.combination,
-        checkpointing: Checkpointing::None,
-    };
-    without(instance, RuleSet::EMPTY.with(requirement), &witness)
+    let witness = FlaggedCombination::plain(chosen.combination);
+    switch(instance, RuleSet::EMPTY.with(requirement), &witness)
 }

@@ -5,13 +5,14 @@ pub mod binding;
 mod quantities;
 pub mod reasons;
 pub mod repairs;
-pub mod rows;
-pub mod why_not;
+mod rows;
+mod why_not;
 
 use std::time::Duration;
 
+use crate::axis::Assignment;
 use crate::instance::Instance;
-use crate::plan::{Outcome, Plan};
+use crate::plan::{Evaluated, Outcome, Plan};
 use crate::planner::infeasibility::{best_layout, may_have_layout};
 use crate::planner::{self, Deadline, PlanError, PlanOptions, constraints};
 
@@ -22,13 +23,24 @@ use reasons::Reasons;
 /// exactly what the user can type. `None` where the assignments make no valid instance.
 pub type Reread<'a> = dyn Fn(&[String]) -> Option<Instance> + 'a;
 
-/// What there is to say of an instance.
+/// What there is to say of an instance, or of a choice that was asked for.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Explanation {
     /// There is a best layout: what limits it.
     Feasible(Box<Binding>),
     /// There is none: why, and what would help.
     Infeasible(Box<Reasons>),
+    /// The best layout has the choice.
+    Chosen(Box<Evaluated>),
+    /// The best layout with the choice is slower, or no faster.
+    Compared {
+        /// The best layout.
+        best: Box<Evaluated>,
+        /// The best with the choice.
+        with_it: Box<Evaluated>,
+    },
+    /// No layout has the choice.
+    Impossible(Box<Reasons>),
 }
 
 /// How long the parts of an explanation may take.
@@ -53,32 +65,28 @@ impl TimeLimits {
     }
 }
 
-/// Explains an instance by solving it and variations of it, as long as it takes.
-///
-/// # Errors
-///
-/// When the solver fails, or an answer fails its verification.
-pub fn explain(instance: &Instance, reread: &Reread) -> Result<Explanation, PlanError> {
-    explain_within(instance, reread, &TimeLimits::NONE)
-}
-
-/// The same within limits of time. Of variations only those are told that were solved in time.
+/// Explains an instance by solving it and variations of it, or what speaks against a choice that is
+/// `asked` for by solving it with that. Of variations only those are told that were solved in time.
 ///
 /// # Errors
 ///
 /// When the solver fails, an answer fails its verification, or the time is over before it is known
 /// whether there is a layout ([`PlanError::TimeOver`]).
-pub fn explain_within(
+pub fn explain(
     instance: &Instance,
+    asked: Option<&Assignment>,
     reread: &Reread,
     limits: &TimeLimits,
 ) -> Result<Explanation, PlanError> {
-    if let Some(plan) = best_plan(instance, limits.whole)? {
-        let binding = binding::binding(instance, &plan, limits.variations())?;
-        return Ok(Explanation::Feasible(Box::new(binding)));
+    let Some(plan) = best_plan(instance, limits.whole)? else {
+        let reasons = reasons::reasons(instance, &[], reread, limits)?;
+        return Ok(Explanation::Infeasible(Box::new(reasons)));
+    };
+    if let Some(asked) = asked {
+        return why_not::why_not(instance, asked, plan.choice, (reread, limits));
     }
-    let reasons = reasons::reasons(instance, &[], reread, limits)?;
-    Ok(Explanation::Infeasible(Box::new(reasons)))
+    let binding = binding::binding(instance, &plan, limits.variations())?;
+    Ok(Explanation::Feasible(Box::new(binding)))
 }
 
 /// The best plan without its neighbours; `None` if there is no layout.

@@ -1,5 +1,8 @@
 //! Why an instance has no layout, in words with amounts.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::axis::Axis;
 use crate::instance::Instance;
 use crate::plan::{Formulation, Nearest};
@@ -17,8 +20,9 @@ use super::{Reread, TimeLimits};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reasons {
     /// Sets of requirements that no layout satisfies together, the smallest first; they have nothing
-    /// in common, so every one of them has to be resolved.
-    pub clashes: Vec<Clash>,
+    /// in common, so every one of them has to be resolved. Of each set all are needed; those that are
+    /// enough alone come first.
+    pub clashes: Vec<Vec<Reason>>,
     /// The layout nearest to being possible.
     pub nearest: Option<Nearest>,
     /// Changes that give the instance a layout, the cheapest first, each solved.
@@ -27,30 +31,13 @@ pub struct Reasons {
     pub repairs_cut: bool,
 }
 
-/// Requirements that no layout satisfies together. Each is needed: the others can be satisfied
-/// without it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Clash {
-    /// Those without any one of which the instance has a layout.
-    pub each_enough: Vec<Reason>,
-    /// Those that would have to be dropped together with others.
-    pub besides: Vec<Reason>,
-}
-
-impl Clash {
-    /// All its requirements.
-    pub fn reasons(&self) -> impl Iterator<Item = &Reason> {
-        self.each_enough.iter().chain(&self.besides)
-    }
-}
-
-/// A requirement and what it says here.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// One requirement that clashes with others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Reason {
-    /// What is demanded.
-    pub requirement: Requirement,
-    /// The rule's or the row's name, or the key of what is listed.
-    pub name: String,
+    /// The rule's name, or the key of what is listed.
+    pub requirement: String,
+    /// Whether the instance has a layout without this requirement alone.
+    pub enough: bool,
     /// What it demands, with amounts.
     pub message: String,
 }
@@ -73,8 +60,8 @@ pub fn reasons(
     let each_enough = analysis.each_enough();
     let clashes = analysis.clashes.iter().map(|clash| {
         let reasons = clash.iter().map(|requirement| Reason {
-            requirement,
-            name: requirement.name(instance),
+            requirement: requirement.name(instance),
+            enough: each_enough.contains(requirement),
             message: match requirement.axis() {
                 Some(axis) if kept.contains(&axis) => {
                     let values = instance.space.values(axis);
@@ -83,21 +70,18 @@ pub fn reasons(
                 _ => message(instance, (&analysis, shortage), *clash, requirement),
             },
         });
-        let (each_enough, besides) =
-            reasons.partition(|reason| each_enough.contains(reason.requirement));
-        Clash {
-            each_enough,
-            besides,
-        }
+        let mut reasons: Vec<Reason> = reasons.collect();
+        reasons.sort_by_key(|reason| !reason.enough);
+        reasons
     });
     let clashes = clashes.collect();
     let nearest = nearest(instance, &keeping(&analysis, kept), deadline)?;
-    let repairs = repairs(instance, &analysis, kept, (reread, limits.variations()))?;
+    let (repairs, repairs_cut) = repairs(instance, &analysis, kept, (reread, limits.variations()))?;
     Ok(Reasons {
         clashes,
         nearest,
-        repairs: repairs.found,
-        repairs_cut: repairs.is_cut,
+        repairs,
+        repairs_cut,
     })
 }
 

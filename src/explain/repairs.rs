@@ -3,7 +3,7 @@
 use crate::axis::{Axis, FlaggedCombination};
 use crate::change::Change;
 use crate::instance::Instance;
-use crate::layout::{Checkpointing, Layout};
+use crate::layout::Layout;
 use crate::plan::Evaluated;
 use crate::planner::infeasibility::{
     Analysis, Correction, best_layout, may_have_layout, unlisted_values, without,
@@ -43,22 +43,15 @@ const MOST_CORRECTIONS: usize = 24;
 /// Most changes of one repair.
 const MOST_CHANGES: u32 = 3;
 
-/// The repairs that were found.
-pub(super) struct Repairs {
-    /// The cheapest first.
-    pub(super) found: Vec<Repair>,
-    /// Whether the time was over before all were looked for.
-    pub(super) is_cut: bool,
-}
-
 /// The cheapest repairs; of equal cost the one with the higher utilisation first. Every one of
-/// them was read again from its assignments and solved in time.
+/// them was read again from its assignments and solved in time. With whether the time was over before
+/// all were looked for.
 pub(super) fn repairs(
     instance: &Instance,
     analysis: &Analysis,
     kept: &[Axis],
     (reread, deadline): (&Reread, Deadline),
-) -> Result<Repairs, PlanError> {
+) -> Result<(Vec<Repair>, bool), PlanError> {
     let mut found: Vec<Repair> = Vec::new();
     let possible = analysis.corrections.iter().filter(|correction| {
         let touches = |&axis: &Axis| correction.dropped.contains(Requirement::listed(axis));
@@ -82,7 +75,7 @@ pub(super) fn repairs(
         (one.cost().total_cmp(&other.cost())).then(mfu(other).total_cmp(&mfu(one)))
     });
     found.truncate(MOST_REPAIRS);
-    Ok(Repairs { found, is_cut })
+    Ok((found, is_cut))
 }
 
 /// Adds the ways to do without the requirements of a correction that have a layout.
@@ -137,7 +130,7 @@ fn changes(
     let Some((switched, figure)) = split(correction.dropped) else {
         return Ok(Vec::new());
     };
-    let base = switch(instance, switched, correction);
+    let base = switch(instance, switched, &correction.witness);
     let variations: Vec<Option<Change>> = match figure {
         None => vec![None],
         Some(figure) => quantities::variations(&base, figure, (&correction.witness, deadline))?
@@ -223,15 +216,17 @@ fn parts(instance: &Instance, switched: RuleSet, rule: Rule) -> Vec<usize> {
 }
 
 /// The instance without the switched requirements, rules by the framework's keys.
-fn switch(instance: &Instance, switched: RuleSet, correction: &Correction) -> Instance {
-    let framework: Vec<_> = switched.iter().filter_map(framework_change).collect();
+pub(super) fn switch(
+    instance: &Instance,
+    switched: RuleSet,
+    witness: &FlaggedCombination,
+) -> Instance {
     let by_key = switched.iter().filter(|it| framework_change(*it).is_some());
     let others = switched.without(by_key.collect());
-    let mut changed = without(instance, others, &correction.witness);
-    for change in framework {
-        (change.set)(&mut changed.job.framework);
-    }
-    changed
+    let framework = switched.iter().filter_map(framework_change);
+    framework.fold(without(instance, others, witness), |changed, change| {
+        Change::Framework(change).apply(&changed)
+    })
 }
 
 /// The key of the framework by which a requirement is dropped.
@@ -270,26 +265,8 @@ fn switched_changes(instance: &Instance, switched: RuleSet, best: &Layout) -> Ve
 
 /// The codes of an axis that a layout uses: one, or several flags of checkpointing.
 fn used_values(axis: Axis, layout: &Layout) -> Vec<u32> {
-    if axis != Axis::Checkpointing {
-        let flagged = FlaggedCombination {
-            combination: layout.combination,
-            checkpointing: Checkpointing::None,
-        };
-        return vec![flagged.code(axis)];
+    if axis == Axis::Checkpointing {
+        return layout.flags().iter().map(|&flag| flag as u32).collect();
     }
-    let uses = |flag: &Checkpointing| match flag.recompute() {
-        None => layout
-            .stages
-            .iter()
-            .any(|stage| stage.checkpointed_layers() < stage.layers),
-        Some(mode) => layout
-            .stages
-            .iter()
-            .any(|stage| stage.recomputed[mode as usize] > 0),
-    };
-    Checkpointing::ALL
-        .iter()
-        .filter(|flag| uses(flag))
-        .map(|&flag| flag as u32)
-        .collect()
+    vec![FlaggedCombination::plain(layout.combination).code(axis)]
 }

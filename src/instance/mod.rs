@@ -179,10 +179,6 @@ pub fn from_flags(overrides: &Overrides) -> Result<Instance, InputError> {
     let mut table = Table::default();
     overrides.apply(&mut table, &mut problems);
     let mut instance = check::check("", &table, problems)?;
-    let job = &instance.job;
-    instance.name = format!(
-        "{} on {} GPUs of {}",
-        job.transformer.name, job.cluster.gpus, job.cluster.name
-    );
+    instance.name = instance.job.title();
     Ok(instance)
 }

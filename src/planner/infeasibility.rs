@@ -16,7 +16,6 @@ mod values;
 use std::time::Duration;
 
 use formulations::hitting_set;
-use formulations::solve::SolverOptions;
 use formulations::staged::StagedError;
 
 pub use relaxation::without;
@@ -29,7 +28,6 @@ use crate::layout::{Checkpointing, Layout, Recompute};
 use crate::plan::{Evaluated, Formulation, Infeasibility, Nearest, Proof};
 use crate::quantity::Bytes;
 use crate::rules::{self, Rule, RuleSet};
-use memory_fit::Shortfall;
 use search::Search;
 
 use super::{Deadline, PlanError, PlanOptions, best, constraints, evaluate};
@@ -71,16 +69,10 @@ pub fn analyse(
     } else {
         corrections
     };
-    let least = Search::new(instance, formulation, deadline).least_shortfall()?;
     Ok(Analysis {
         clashes: clashes(&corrections)?,
         corrections,
-        least_shortage: least.filter(|shortfall| shortfall.amount > 0).map(
-            |Shortfall { amount, layout }| Shortage {
-                amount: Bytes::new(amount as f64 * KIB),
-                layout,
-            },
-        ),
+        least_shortage: memory_fit::least_shortage(instance, formulation, deadline)?,
     })
 }
 
@@ -124,9 +116,8 @@ pub fn best_layout(
 ///
 /// When the time is over.
 pub fn least_shortage(instance: &Instance, deadline: Deadline) -> Result<Option<Bytes>, PlanError> {
-    let least = Search::new(instance, Formulation::Staged, deadline).least_shortfall()?;
-    let least = least.filter(|least| least.amount > 0);
-    Ok(least.map(|least| Bytes::new(least.amount as f64 * KIB)))
+    let least = memory_fit::least_shortage(instance, Formulation::Staged, deadline)?;
+    Ok(least.map(|least| least.amount))
 }
 
 /// Bytes of the unit of memory.
@@ -144,30 +135,17 @@ impl Analysis {
 
 /// The smallest clash, then the smallest that shares nothing with those before, and so on.
 fn clashes(corrections: &[Correction]) -> Result<Vec<RuleSet>, PlanError> {
-    let mut open: Vec<u64> = corrections.iter().map(|it| it.dropped.bits()).collect();
+    let sets = corrections.iter().map(|it| it.dropped.bits());
+    let mut open = hitting_set::Data {
+        sets: sets.collect(),
+    };
     let mut clashes = Vec::new();
-    while !open.is_empty() && !open.contains(&0) {
-        let used = open.iter().fold(0, |used, mask| used | mask);
-        let elements = hitting_set::elements_of(used);
-        let sets = open.iter().map(|&mask| {
-            let own = hitting_set::elements_of(mask).into_iter();
-            own.filter_map(|bit| elements.iter().position(|&element| element == bit))
-                .collect()
-        });
-        let data = hitting_set::Data {
-            weights: vec![1; elements.len()],
-            sets: sets.collect(),
-        };
-        let outcome =
-            hitting_set::solve(&data, &SolverOptions::default()).map_err(StagedError::from)?;
-        let Some(smallest) = outcome.solution() else {
-            break;
-        };
-        let taken = smallest.elements.iter();
-        let clash = taken.fold(0, |clash, &element| clash | 1_u64 << elements[element]);
+    while !open.sets.is_empty()
+        && let Some(clash) = hitting_set::solve(&open).map_err(StagedError::from)?
+    {
         clashes.push(RuleSet::from_bits(clash));
-        for mask in &mut open {
-            *mask &= !clash;
+        for set in &mut open.sets {
+            *set &= !clash;
         }
     }
     Ok(clashes)
@@ -269,7 +247,7 @@ fn layout_without(
             dropped.without(RuleSet::EMPTY.with(memory)),
             witness,
         );
-        let least = Search::new(&relaxed, Formulation::Staged, deadline).least_shortfall()?;
+        let least = memory_fit::least_shortage(&relaxed, Formulation::Staged, deadline)?;
         return Ok(least.map(|least| least.layout));
     }
     let best = best_layout(&without(instance, *dropped, witness), deadline)?;

@@ -21,7 +21,7 @@ use crate::axis::AxisSet;
 use crate::cost_model::{self, Costs};
 use crate::instance::Instance;
 use crate::layout::Layout;
-use crate::plan::{Evaluated, Formulation, Outcome};
+use crate::plan::{Evaluated, Formulation, Outcome, Status};
 use crate::rules;
 
 /// Solver in proofs.
@@ -126,14 +126,14 @@ impl Best {
         }
     }
 
-    /// The status word of JSON and tables.
+    /// How the search ended.
     #[must_use]
-    pub const fn status(&self) -> &'static str {
+    pub const fn status(&self) -> Status {
         match self {
-            Self::Optimal(_) => "optimal",
-            Self::Feasible(_) => "feasible",
-            Self::Infeasible => "infeasible",
-            Self::Unknown => "unknown",
+            Self::Optimal(_) => Status::Optimal,
+            Self::Feasible(_) => Status::Feasible,
+            Self::Infeasible => Status::Infeasible,
+            Self::Unknown => Status::Unknown,
         }
     }
 

@@ -15,48 +15,31 @@ use std::cmp::Ordering;
 use rayon::prelude::*;
 
 use crate::axis::FlaggedCombination;
+use crate::choice::choice;
 use crate::cluster::Cluster;
 use crate::cost_model::compute;
 use crate::instance::Instance;
 use crate::job::Job;
-use crate::layout::Checkpointing;
 use crate::plan::{Evaluated, Infeasibility, Nearest, Outcome, Proof, Violation};
 use crate::quantity::{Flops, Mfu, Seconds};
 
 use super::{Best, PlanError, PlanOptions, best, plan};
 
-/// What is to be best.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
-)]
-#[serde(rename_all = "kebab-case")]
-#[schemars(inline)]
-pub enum Objective {
-    /// The highest MFU on the instance's GPUs.
-    Mfu,
-    /// The least step time on the instance's GPUs.
-    StepTime,
-    /// The least GPU time over several numbers of GPUs.
-    GpuHours,
-    /// The fewest GPUs with a layout that meets the demands.
-    FewestGpus,
-}
+choice!(
+    /// What is to be best.
+    Objective {
+        /// The highest MFU on the instance's GPUs.
+        Mfu = "mfu",
+        /// The least step time on the instance's GPUs.
+        StepTime = "step-time",
+        /// The least GPU time over several numbers of GPUs.
+        GpuHours = "gpu-hours",
+        /// The fewest GPUs with a layout that meets the demands.
+        FewestGpus = "fewest-gpus",
+    }
+);
 
 impl Objective {
-    /// Every objective.
-    pub const ALL: [Self; 4] = [Self::Mfu, Self::StepTime, Self::GpuHours, Self::FewestGpus];
-
-    /// The spelling in flags and output.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Mfu => "mfu",
-            Self::StepTime => "step-time",
-            Self::GpuHours => "gpu-hours",
-            Self::FewestGpus => "fewest-gpus",
-        }
-    }
-
     /// Whether the number of GPUs is open.
     #[must_use]
     pub const fn is_over_counts(self) -> bool {
@@ -243,7 +226,11 @@ pub fn deciding<'a>(goal: &Goal, counts: &'a [Count]) -> Option<&'a Count> {
 pub fn on(instance: &Instance, gpus: u32) -> Instance {
     let mut job = instance.job.clone();
     job.cluster.gpus = gpus;
-    instance.with_job(job)
+    let mut after = instance.with_job(job);
+    if instance.name == instance.job.title() {
+        after.name = after.job.title();
+    }
+    after
 }
 
 /// Less GPU time first, then fewer GPUs; both are solved.
@@ -371,10 +358,7 @@ pub fn missing(goal: &Goal, plan: Evaluated, proof: Proof) -> Infeasibility {
             .map(|missed| missed.rule.clone())
             .collect(),
         nearest: Some(Nearest {
-            candidate: FlaggedCombination {
-                combination: plan.layout.combination,
-                checkpointing: Checkpointing::None,
-            },
+            candidate: FlaggedCombination::plain(plan.layout.combination),
             evaluated: Some(plan),
             violations,
         }),

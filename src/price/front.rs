@@ -6,6 +6,7 @@
 use rayon::prelude::*;
 
 use super::tokens_per_second;
+use crate::choice::choice;
 use crate::cost_model::memory;
 use crate::instance::Instance;
 use crate::plan::Evaluated;
@@ -13,29 +14,15 @@ use crate::planner::objective::on;
 use crate::planner::{self, Best, PlanError, PlanOptions};
 use crate::quantity::Bytes;
 
-/// Which two figures are traded.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
-)]
-#[serde(rename_all = "kebab-case")]
-#[schemars(inline)]
-pub enum FrontKind {
-    /// Usable memory of a GPU against MFU.
-    MemoryMfu,
-    /// Number of GPUs against step time.
-    GpusTime,
-}
-
-impl FrontKind {
-    /// The spelling in flags and output.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::MemoryMfu => "memory-mfu",
-            Self::GpusTime => "gpus-time",
-        }
+choice!(
+    /// Which two figures are traded.
+    FrontKind {
+        /// Usable memory of a GPU against MFU.
+        MemoryMfu = "memory-mfu",
+        /// Number of GPUs against step time.
+        GpusTime = "gpus-time",
     }
-}
+);
 
 /// Which front is solved, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,10 +7,11 @@ use super::layout_text::line;
 use super::number::{duration, gib, mfu, risk};
 use super::style::{Meaning, Style, WIDTH, columns, printable, wrap};
 use super::table::Table;
-use crate::plan::Outcome;
+use crate::choice::choice;
+use crate::plan::{Outcome, Status};
 
 /// The answer to one instance of a batch.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct BatchRow {
     instance: String,
     digest: String,
@@ -23,35 +24,21 @@ pub struct BatchRow {
     error: Option<String>,
 }
 
-/// How one instance of a batch ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum BatchStatus {
-    /// The layout is proven best.
-    Optimal,
-    /// A limit ended the search; the layout is the best known.
-    Feasible,
-    /// Proven: no layout satisfies every rule.
-    Infeasible,
-    /// A limit ended the search before any layout was known.
-    Unknown,
-    /// The instance could not be read.
-    Error,
-}
-
-impl BatchStatus {
-    /// The spelling in every format.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Optimal => "optimal",
-            Self::Feasible => "feasible",
-            Self::Infeasible => "infeasible",
-            Self::Unknown => "unknown",
-            Self::Error => "error",
-        }
+choice!(
+    /// How one instance of a batch ended.
+    BatchStatus {
+        /// The layout is proven best.
+        Optimal = "optimal",
+        /// A limit ended the search; the layout is the best known.
+        Feasible = "feasible",
+        /// Proven: no layout satisfies every rule.
+        Infeasible = "infeasible",
+        /// A limit ended the search before any layout was known.
+        Unknown = "unknown",
+        /// The instance could not be read.
+        Error = "error",
     }
-}
+);
 
 impl BatchRow {
     /// The row of an instance that was solved or proven infeasible.
@@ -59,27 +46,26 @@ impl BatchRow {
     pub fn solved(path: &str, digest: &str, outcome: &Outcome) -> Self {
         let choice = outcome.plan().map(|plan| &plan.choice);
         let prediction = choice.map(|choice| &choice.prediction);
-        let (status, error) = match outcome {
-            Outcome::Optimal(_) => (BatchStatus::Optimal, None),
-            Outcome::Feasible(_) => (BatchStatus::Feasible, None),
-            Outcome::Unknown(_) => (BatchStatus::Unknown, None),
-            Outcome::Infeasible(infeasibility) => {
-                let rules = infeasibility.clashing_rules.join(", ");
-                let error = (!rules.is_empty()).then(|| format!("rules that clash: {rules}"));
-                (BatchStatus::Infeasible, error)
-            }
+        let rules = match outcome {
+            Outcome::Infeasible(infeasibility) => infeasibility.clashing_rules.join(", "),
+            _ => String::new(),
         };
         Self {
             instance: path.to_owned(),
             digest: digest.to_owned(),
-            status,
+            status: match outcome.status() {
+                Status::Optimal => BatchStatus::Optimal,
+                Status::Feasible => BatchStatus::Feasible,
+                Status::Infeasible => BatchStatus::Infeasible,
+                Status::Unknown => BatchStatus::Unknown,
+            },
             layout: choice.map(|choice| line(&choice.layout)),
             mfu: prediction.map(|prediction| rounded(prediction.mfu.value())),
             step_time_s: prediction.map(|prediction| rounded(prediction.step_time.value())),
             peak_memory_gib: prediction.map(|prediction| rounded(prediction.memory.peak().gib())),
             oom_probability: prediction
                 .map(|prediction| rounded_probability(prediction.oom_probability)),
-            error,
+            error: (!rules.is_empty()).then(|| format!("rules that clash: {rules}")),
         }
     }
 
@@ -90,12 +76,8 @@ impl BatchRow {
             instance: path.to_owned(),
             digest: digest.to_owned(),
             status: BatchStatus::Error,
-            layout: None,
-            mfu: None,
-            step_time_s: None,
-            peak_memory_gib: None,
-            oom_probability: None,
             error: Some(error.trim_end().to_owned()),
+            ..Self::default()
         }
     }
 

@@ -2,14 +2,13 @@
 
 use super::components::label;
 use super::document::{ComparisonBody, ComparisonDocument, LayoutDocument, SideDocument};
-use super::layout_text::{checkpointing, line};
+use super::layout_text::{axis_label, checkpointing, layers, line};
 use super::number::{duration, gib, grouped, mfu, percent, points, risk, signed, unit_of_time};
-use super::solution::{broken_rules, layers};
+use super::solution::broken_rules;
 use super::style::{Meaning, Style, WIDTH, wrap, wrap_within};
 use super::table::Table;
 use super::{Answer, joined};
 use crate::axis::{Axis, FlaggedCombination};
-use crate::layout::Checkpointing;
 
 impl Answer for ComparisonDocument {
     /// Where two layouts differ: setting, choices, time and memory by component, totals.
@@ -87,60 +86,53 @@ fn settings(sides: [&SideDocument; 2], names: [&str; 2], style: &Style) -> Optio
     type Shown = fn(&SideDocument) -> String;
     let rows: [(&str, Shown); 8] = [
         ("instance", |side| side.instance.clone()),
-        ("model", |side| side.model.clone()),
-        ("cluster", |side| side.cluster.clone()),
-        ("GPUs", |side| grouped(side.gpus.into())),
+        ("model", |side| side.job.model.clone()),
+        ("cluster", |side| side.job.cluster.clone()),
+        ("GPUs", |side| grouped(side.job.gpus.into())),
         ("memory per GPU", |side| {
             format!("{} GiB", gib(side.prediction.memory.capacity_gib))
         }),
-        ("framework", |side| side.framework.clone()),
-        ("sequence length", |side| grouped(side.sequence_length)),
-        ("global batch", |side| grouped(side.global_batch)),
+        ("framework", |side| side.job.framework.clone()),
+        ("sequence length", |side| grouped(side.job.sequence_length)),
+        ("global batch", |side| grouped(side.job.global_batch)),
     ];
-    let rows = rows.map(|(name, of)| (name, sides.map(of)));
+    let rows = rows.map(|(name, of)| (name.to_owned(), sides.map(of)));
     two_columns("job", names, rows, style)
 }
 
 /// The choices that differ; nothing if the layouts are alike.
 fn choices(body: &ComparisonBody, names: [&str; 2], style: &Style) -> Option<String> {
     let sides = [&body.left.layout, &body.right.layout];
-    let axes = Axis::ALL.into_iter();
-    let axes = axes.filter(|&axis| axis != Axis::Checkpointing);
-    let shown = |axis: Axis| {
-        sides.map(|side| {
-            let flagged = FlaggedCombination {
-                combination: side.combination,
-                checkpointing: Checkpointing::None,
-            };
-            axis.show(flagged.code(axis))
-        })
-    };
-    let mut rows: Vec<(&str, [String; 2])> =
-        axes.map(|axis| (axis.as_str(), shown(axis))).collect();
+    let codes = sides.map(|side| FlaggedCombination::plain(side.combination));
+    let axes = Axis::ALL
+        .into_iter()
+        .filter(|&axis| axis != Axis::Checkpointing);
+    let shown = |axis: Axis| codes.map(|side| axis.show(side.code(axis)));
+    let mut rows: Vec<(String, [String; 2])> =
+        axes.map(|axis| (axis_label(axis), shown(axis))).collect();
+    let batches = sides.map(|side| grouped(side.micro_batches));
     let layouts = sides.map(LayoutDocument::layout);
-    rows.extend([
-        (
-            "micro-batches",
-            sides.map(|side| grouped(side.micro_batches)),
-        ),
+    let further = [
+        ("micro-batches", batches),
         ("layers by stage", layouts.each_ref().map(layers)),
         ("checkpointing", layouts.each_ref().map(checkpointing)),
-    ]);
+    ];
+    rows.extend(further.map(|(name, values)| (name.to_owned(), values)));
     two_columns("layout", names, rows, style)
 }
 
 /// Rows whose two values differ.
-fn two_columns<'a>(
+fn two_columns(
     title: &str,
     [left, right]: [&str; 2],
-    rows: impl IntoIterator<Item = (&'a str, [String; 2])>,
+    rows: impl IntoIterator<Item = (String, [String; 2])>,
     style: &Style,
 ) -> Option<String> {
     const WIDEST: usize = (WIDTH - 28) / 2;
     let mut table = Table::new([title, left, right]);
     for (key, [one, other]) in rows.into_iter().filter(|(_, [one, other])| one != other) {
         table.push([
-            key.replace("micro_batch", "micro-batch").replace('_', " "),
+            key,
             wrap_within(&one, 0, WIDEST),
             wrap_within(&other, 0, WIDEST),
         ]);
@@ -153,64 +145,67 @@ fn unit(body: &ComparisonBody) -> (&'static str, f64) {
     unit_of_time(one.max(other))
 }
 
-/// Components of the step time that differ, then the total; nothing if none differs.
-fn time(body: &ComparisonBody, [left, right]: [&str; 2], style: &Style) -> Option<String> {
-    let (unit, factor) = unit(body);
-    let has_points = body.time.iter().any(|term| term.mfu.is_some());
-    let title = format!("step time, {unit}");
-    let header = [title.as_str(), left, right, "difference", "MFU points"];
-    let mut table = Table::new(header.into_iter().take(4 + usize::from(has_points))).right(1..);
-    let shown = |seconds: f64| format!("{:.2}", seconds * factor);
-    let row = |name: String, one: f64, other: f64, mfu: Option<f64>| {
+/// Components that differ, then their total; nothing if none differs. Each row has its name, both sides
+/// and, where the header has a column for that, the points of utilisation.
+fn terms(
+    header: Vec<&str>,
+    decimals: usize,
+    rows: impl Iterator<Item = (String, [f64; 2], Option<f64>)>,
+    total: (&str, [f64; 2], Option<f64>),
+    style: &Style,
+) -> Option<String> {
+    let columns = header.len();
+    let mut table = Table::new(header).right(1..);
+    let shown = |amount: f64| format!("{amount:.decimals$}");
+    let mut push = |name: String, [one, other]: [f64; 2], mfu: Option<f64>| {
         let points = mfu.map_or_else(String::new, |mfu| signed(mfu * 100.0, 2));
-        let difference = signed((other - one) * factor, 2);
+        let difference = signed(other - one, decimals);
         let row = [name, shown(one), shown(other), difference, points];
-        row.into_iter().take(4 + usize::from(has_points))
+        table.push(row.into_iter().take(columns));
     };
-    for term in &body.time {
-        if shown(term.left_s) != shown(term.right_s) {
-            table.push(row(
-                label(&term.component).to_owned(),
-                term.left_s,
-                term.right_s,
-                term.mfu,
-            ));
-        }
+    let mut rows = rows
+        .filter(|(_, it, _)| shown(it[0]) != shown(it[1]))
+        .peekable();
+    rows.peek()?;
+    for (name, both, mfu) in rows {
+        push(name, both, mfu);
     }
-    if table.is_empty() {
-        return None;
-    }
-    let [one, other] = [&body.left, &body.right].map(|side| side.prediction.step_time_s);
-    table.push(row(
-        "total".to_owned(),
-        one,
-        other,
-        Some(body.mfu_difference),
-    ));
+    let (name, both, mfu) = total;
+    push(name.to_owned(), both, mfu);
     Some(table.text(style))
 }
 
-/// Components of the memory of each side's fullest stage that differ, then the peak; nothing if
-/// none differs.
+/// Components of the step time that differ.
+fn time(body: &ComparisonBody, [left, right]: [&str; 2], style: &Style) -> Option<String> {
+    let (unit, factor) = unit(body);
+    let title = format!("step time, {unit}");
+    let mut header = vec![title.as_str(), left, right, "difference"];
+    if body.time.iter().any(|term| term.mfu.is_some()) {
+        header.push("MFU points");
+    }
+    let rows = body.time.iter().map(|term| {
+        let both = [term.left_s, term.right_s].map(|seconds| seconds * factor);
+        (label(&term.component).to_owned(), both, term.mfu)
+    });
+    let sides = [&body.left, &body.right].map(|side| side.prediction.step_time_s * factor);
+    terms(
+        header,
+        2,
+        rows,
+        ("total", sides, Some(body.mfu_difference)),
+        style,
+    )
+}
+
+/// Components of the memory of each side's fullest stage that differ.
 fn memory(body: &ComparisonBody, [left, right]: [&str; 2], style: &Style) -> Option<String> {
-    let mut table = Table::new(["fullest stage, GiB", left, right, "difference"]).right(1..);
-    let row =
-        |name: String, one: f64, other: f64| [name, gib(one), gib(other), signed(other - one, 1)];
-    for term in &body.memory {
-        if gib(term.left_gib) != gib(term.right_gib) {
-            table.push(row(
-                label(&term.component).to_owned(),
-                term.left_gib,
-                term.right_gib,
-            ));
-        }
-    }
-    if table.is_empty() {
-        return None;
-    }
-    let [one, other] = [&body.left, &body.right].map(|side| side.prediction.memory.peak_gib);
-    table.push(row("peak".to_owned(), one, other));
-    Some(table.text(style))
+    let header = vec!["fullest stage, GiB", left, right, "difference"];
+    let rows = body.memory.iter().map(|term| {
+        let name = label(&term.component).to_owned();
+        (name, [term.left_gib, term.right_gib], None)
+    });
+    let sides = [&body.left, &body.right].map(|side| side.prediction.memory.peak_gib);
+    terms(header, 1, rows, ("peak", sides, None), style)
 }
 
 fn totals(body: &ComparisonBody, [left, right]: [&str; 2], style: &Style) -> String {

@@ -2,8 +2,8 @@
 
 use super::comparison::{sentence, tables};
 use super::document::{
-    EffectDocument, EvaluatedDocument, ExplanationDocument, ReasonDocument, RepairDocument,
-    WhyNotDocument, WhyNotVerdict,
+    EffectDocument, EvaluatedDocument, ExplanationDocument, RepairDocument, WhyNotDocument,
+    WhyNotVerdict,
 };
 use super::layout_text::{difference, line};
 use super::number::{duration, mfu, points, risk};
@@ -11,7 +11,7 @@ use super::solution::{infeasible_head, job_line, nearest_lines};
 use super::style::{Meaning, Style, shell_word, wrap};
 use super::{Answer, joined};
 use crate::explain::binding::NEGLIGIBLE;
-use crate::explain::reasons::percentage;
+use crate::explain::reasons::{Reason, percentage};
 
 impl Answer for ExplanationDocument {
     /// Why an instance has no layout and what would help, what limits its best layout, or what speaks
@@ -87,9 +87,9 @@ fn reasons_blocks(answer: &ExplanationDocument, style: &Style) -> Vec<String> {
     blocks
 }
 
-fn clashes(clashes: &[Vec<ReasonDocument>]) -> String {
+fn clashes(clashes: &[Vec<Reason>]) -> String {
     let mut lines = Vec::new();
-    let mut list = |heading: &str, reasons: &[&ReasonDocument]| {
+    let mut list = |heading: &str, reasons: &[&Reason]| {
         if reasons.is_empty() {
             return;
         }

@@ -1,23 +1,17 @@
 //! A layout in words: whole, or only where it differs from another.
 
-use crate::axis::FlaggedCombination;
-use crate::layout::{
-    Checkpointing, Combination, Layout, Recompute, RmsNormKernel, Schedule, SequenceParallel, Stage,
-};
+use crate::axis::{Axis, AxisSet, FlaggedCombination};
+use crate::layout::{Checkpointing, Combination, Layout, Recompute, Stage};
 
 /// The layout in one line, leaving out what is off: `TP 2, PP 16, DP 4, micro-batch 1, zero-1,
 /// flash-attention-2, fused RMSNorm, layers 7, 8 x14, 7`.
 #[must_use]
 pub fn line(layout: &Layout) -> String {
-    let mut parts = parts(&layout.combination);
+    let mut parts = named(&layout.combination, |_| true);
     if !even(layout) {
-        parts.push(layers(layout));
+        parts.push(format!("layers {}", layers(layout)));
     }
-    if layout
-        .stages
-        .iter()
-        .any(|stage| stage.checkpointed_layers() > 0)
-    {
+    if layout.checkpointing() != Checkpointing::None {
         parts.push(checkpointing(layout));
     }
     parts.join(", ")
@@ -26,7 +20,7 @@ pub fn line(layout: &Layout) -> String {
 /// A combination that has no layers per stage yet, in one line.
 #[must_use]
 pub fn candidate_line(candidate: &FlaggedCombination) -> String {
-    let mut parts = parts(&candidate.combination);
+    let mut parts = named(&candidate.combination, |_| true);
     if candidate.checkpointing != Checkpointing::None {
         parts.push(format!("{} checkpointing", candidate.checkpointing));
     }
@@ -36,225 +30,232 @@ pub fn candidate_line(candidate: &FlaggedCombination) -> String {
 /// The degrees and the micro-batch in one line: `TP 2, PP 16, DP 4, micro-batch 1`.
 #[must_use]
 pub fn degrees(combination: &Combination) -> String {
-    let degrees = features(combination).into_iter().take(7);
-    let parts: Vec<String> = degrees
-        .filter(|part| !NEUTRAL.contains(&part.as_str()))
-        .collect();
+    named(combination, is_degree).join(", ")
+}
+
+/// The degrees, the micro-batch, what is chosen on `further` axes and how many layers are checkpointed,
+/// in one line.
+#[must_use]
+pub fn brief(layout: &Layout, further: AxisSet) -> String {
+    let is_shown = |axis| is_degree(axis) || further.contains(axis);
+    let mut parts = named(&layout.combination, is_shown);
+    parts.push(checkpointed(layout));
     parts.join(", ")
 }
 
-/// What of `other` differs from `choice`, without the layers of every stage.
+/// What is chosen on the axes that are no degrees, but for some.
+#[must_use]
+pub fn besides(combination: &Combination, but: AxisSet) -> String {
+    named(combination, |axis| !is_degree(axis) && !but.contains(axis)).join(", ")
+}
+
+/// What of `other` differs from `choice`, in the words of [`line()`].
+#[must_use]
+pub fn difference(choice: &Layout, other: &Layout) -> String {
+    let mut parts = changed(choice, other);
+    let same_stages = choice.stages.len() == other.stages.len();
+    let same_layers = same_stages && layers(choice) == layers(other);
+    if !same_layers && !(even(other) && (!same_stages || even(choice))) {
+        parts.push(format!("layers {}", layers(other)));
+    }
+    if checkpointing(choice) != checkpointing(other) {
+        parts.push(checkpointing(other));
+    }
+    or_the_same(&parts)
+}
+
+/// The same without the layers of every stage.
 #[must_use]
 pub fn brief_difference(choice: &Layout, other: &Layout) -> String {
-    let (ours, theirs) = (&choice.combination, &other.combination);
-    let mut parts = changed_features(ours, theirs);
-    let counts = |layout: &Layout| {
-        layout
-            .stages
-            .iter()
-            .map(|stage| stage.layers)
-            .collect::<Vec<_>>()
-    };
-    if ours.pipeline_parallel == theirs.pipeline_parallel && counts(choice) != counts(other) {
+    let mut parts = changed(choice, other);
+    if choice.stages.len() == other.stages.len() && layers(choice) != layers(other) {
         parts.push("other layers per stage".to_owned());
     }
     let (before, now) = (checkpointed(choice), checkpointed(other));
     if before != now || (parts.is_empty() && choice != other) {
         parts.push(now);
     }
+    or_the_same(&parts)
+}
+
+fn or_the_same(parts: &[String]) -> String {
     if parts.is_empty() {
         return "the same".to_owned();
     }
     parts.join(", ")
-}
-
-/// The degrees, the micro-batch and how many layers are checkpointed, in one line.
-#[must_use]
-pub fn brief(layout: &Layout) -> String {
-    format!("{}, {}", degrees(&layout.combination), checkpointed(layout))
-}
-
-/// How many layers are checkpointed: `no checkpointing`, `51 of 80 layers checkpointed`.
-fn checkpointed(layout: &Layout) -> String {
-    let count = |of: fn(&Stage) -> u32| layout.stages.iter().map(of).sum::<u32>();
-    let (all, some) = (
-        count(|stage| stage.layers),
-        count(Stage::checkpointed_layers),
-    );
-    if some == 0 {
-        return "no checkpointing".to_owned();
-    }
-    let full = count(|stage| stage.recomputed[Recompute::Full as usize]);
-    let partly = if full < some && full > 0 {
-        format!(" ({full} of them wholly)")
-    } else if full == 0 {
-        " in part".to_owned()
-    } else {
-        String::new()
-    };
-    format!("{some} of {all} layers checkpointed{partly}")
 }
 
 /// The degrees and the micro-batch as a short label: `TP2 PP16 v2 b1`. What data parallelism fills
 /// is left out.
 #[must_use]
 pub fn short(combination: &Combination) -> String {
-    let parts = [
-        ("TP", combination.tensor_parallel, true),
-        ("PP", combination.pipeline_parallel, true),
-        (
-            "CP",
-            combination.context_parallel,
-            combination.context_parallel > 1,
-        ),
-        (
-            "v",
-            combination.virtual_stages,
-            combination.virtual_stages > 1,
-        ),
-        ("b", combination.micro_batch, true),
+    let axes = [
+        ("TP", Axis::TensorParallel),
+        ("PP", Axis::PipelineParallel),
+        ("CP", Axis::ContextParallel),
+        ("v", Axis::VirtualStages),
+        ("b", Axis::MicroBatch),
     ];
-    let shown = parts.into_iter().filter(|(_, _, shown)| *shown);
+    let plain = FlaggedCombination::plain(*combination);
+    let codes = axes.map(|(name, axis)| (name, axis, plain.code(axis)));
+    let shown = codes
+        .iter()
+        .filter(|(_, axis, code)| is_named(*axis, *code));
     let parts: Vec<String> = shown
-        .map(|(name, number, _)| format!("{name}{number}"))
+        .map(|(name, _, code)| format!("{name}{code}"))
         .collect();
     parts.join(" ")
 }
 
-/// What of `other` differs from `choice`, in the words of [`line()`].
+/// The name of an axis in tables.
 #[must_use]
-pub fn difference(choice: &Layout, other: &Layout) -> String {
-    let (ours, theirs) = (&choice.combination, &other.combination);
-    let mut parts = changed_features(ours, theirs);
-    let same_stages = ours.pipeline_parallel == theirs.pipeline_parallel;
-    let same_layers = same_stages && layers(choice) == layers(other);
-    if !same_layers && !(even(other) && (!same_stages || even(choice))) {
-        parts.push(layers(other));
-    }
-    if checkpointing(choice) != checkpointing(other) {
-        parts.push(checkpointing(other));
-    }
-    if parts.is_empty() {
-        return "the same".to_owned();
-    }
-    parts.join(", ")
+pub fn axis_label(axis: Axis) -> String {
+    let spaced = axis
+        .as_str()
+        .replace("micro_batch", "micro-batch")
+        .replace('_', " ");
+    spaced.replace("rmsnorm", "RMSNorm")
 }
 
-/// Counts by stage, runs written once: `7, 8 x14, 7`.
+/// The axes on which layouts differ.
 #[must_use]
-pub fn run_lengths(counts: impl IntoIterator<Item = u32>) -> String {
-    let mut runs: Vec<(u32, usize)> = Vec::new();
-    for count in counts {
-        match runs.last_mut() {
-            Some((value, length)) if *value == count => *length += 1,
-            _ => runs.push((count, 1)),
+pub fn varying(layouts: &[Layout]) -> AxisSet {
+    let code = |layout: &Layout, axis| FlaggedCombination::plain(layout.combination).code(axis);
+    let mut set = AxisSet::EMPTY;
+    for axis in Axis::ALL {
+        let mut pairs = layouts.windows(2);
+        if pairs.any(|pair| code(&pair[0], axis) != code(&pair[1], axis)) {
+            set = set.with(axis);
         }
     }
-    let runs: Vec<String> = runs
-        .into_iter()
-        .map(|(value, length)| match length {
-            1 => value.to_string(),
-            _ => format!("{value} x{length}"),
-        })
-        .collect();
-    runs.join(", ")
+    set
+}
+
+/// Layers of each stage, runs written once: `7, 8 x14, 7`.
+#[must_use]
+pub fn layers(layout: &Layout) -> String {
+    run_lengths(layout, |stage| stage.layers)
+}
+
+/// Counts by stage, runs written once.
+fn run_lengths(layout: &Layout, count: impl Fn(&Stage) -> u32) -> String {
+    let counts: Vec<u32> = layout.stages.iter().map(count).collect();
+    let runs = counts.chunk_by(|one, other| one == other);
+    let runs = runs.map(|run| match run.len() {
+        1 => run[0].to_string(),
+        length => format!("{} x{length}", run[0]),
+    });
+    runs.collect::<Vec<_>>().join(", ")
 }
 
 /// What is recomputed: `no checkpointing`, `full checkpointing`, or the checkpointed layers of
 /// each stage by mode.
 #[must_use]
 pub fn checkpointing(layout: &Layout) -> String {
-    let total: u32 = layout.stages.iter().map(|stage| stage.layers).sum();
-    let by_mode: Vec<String> = Recompute::ALL
-        .iter()
-        .enumerate()
-        .filter_map(|(position, mode)| {
-            let of = |stage: &Stage| stage.recomputed[position];
-            match layout.stages.iter().map(of).sum::<u32>() {
-                0 => None,
-                all if all == total => Some(format!("{mode} checkpointing")),
-                _ => Some(format!(
-                    "{mode} checkpointing of {} layers",
-                    run_lengths(layout.stages.iter().map(of))
-                )),
-            }
-        })
-        .collect();
+    let total = count(layout, |stage| stage.layers);
+    let by_mode = Recompute::ALL.iter().filter_map(|&mode| {
+        let of = |stage: &Stage| stage.recomputed[mode as usize];
+        match count(layout, of) {
+            0 => None,
+            all if all == total => Some(format!("{mode} checkpointing")),
+            _ => Some(format!(
+                "{mode} checkpointing of {} layers",
+                run_lengths(layout, of)
+            )),
+        }
+    });
+    let by_mode: Vec<String> = by_mode.collect();
     if by_mode.is_empty() {
         return "no checkpointing".to_owned();
     }
     by_mode.join(", ")
 }
 
-/// Layers of each stage, in words.
-fn layers(layout: &Layout) -> String {
-    let counts = layout.stages.iter().map(|stage| stage.layers);
-    format!("layers {}", run_lengths(counts))
+/// How many layers are checkpointed: `no checkpointing`, `51 of 80 layers checkpointed`.
+fn checkpointed(layout: &Layout) -> String {
+    let some = count(layout, Stage::checkpointed_layers);
+    if some == 0 {
+        return "no checkpointing".to_owned();
+    }
+    let full = count(layout, |stage| stage.recomputed[Recompute::Full as usize]);
+    let partly = if full == 0 {
+        " in part".to_owned()
+    } else if full < some {
+        format!(" ({full} of them wholly)")
+    } else {
+        String::new()
+    };
+    let all = count(layout, |stage| stage.layers);
+    format!("{some} of {all} layers checkpointed{partly}")
+}
+
+/// A count over all stages.
+fn count(layout: &Layout, of: impl Fn(&Stage) -> u32) -> u32 {
+    layout.stages.iter().map(of).sum()
 }
 
 /// Whether every stage has the same number of layers.
 fn even(layout: &Layout) -> bool {
-    layout
-        .stages
-        .windows(2)
-        .all(|pair| pair[0].layers == pair[1].layers)
+    let mut pairs = layout.stages.windows(2);
+    pairs.all(|pair| pair[0].layers == pair[1].layers)
 }
 
-/// Features that go without saying.
-const NEUTRAL: [&str; 6] = [
-    "CP 1",
-    "EP 1",
-    "1 virtual stage",
-    "no sequence parallelism",
-    "1f1b",
-    "unfused RMSNorm",
-];
+/// The degrees and the micro-batch come first among the axes.
+fn is_degree(axis: Axis) -> bool {
+    axis <= Axis::MicroBatch
+}
 
-/// The features of `theirs` that `ours` has not.
-fn changed_features(ours: &Combination, theirs: &Combination) -> Vec<String> {
-    let pairs = features(ours).into_iter().zip(features(theirs));
-    pairs
-        .filter(|(our, their)| our != their)
-        .map(|(_, their)| their)
+/// Whether a value is worth naming: some axes always are, others where they are not 1, off or usual.
+fn is_named(axis: Axis, code: u32) -> bool {
+    let is_always = matches!(
+        axis,
+        Axis::TensorParallel
+            | Axis::PipelineParallel
+            | Axis::DataParallel
+            | Axis::MicroBatch
+            | Axis::Sharding
+            | Axis::AttentionKernel
+    );
+    is_always || code != FlaggedCombination::FIRST.code(axis)
+}
+
+/// What a combination has that is worth naming, on the axes that are wanted.
+fn named(combination: &Combination, is_wanted: impl Fn(Axis) -> bool) -> Vec<String> {
+    let plain = FlaggedCombination::plain(*combination);
+    let axes = Axis::ALL.into_iter().filter(|&axis| is_wanted(axis));
+    axes.map(|axis| (axis, plain.code(axis)))
+        .filter(|&(axis, code)| is_named(axis, code))
+        .map(|(axis, code)| phrase(axis, code))
         .collect()
 }
 
-/// The features that are not at their neutral value.
-fn parts(combination: &Combination) -> Vec<String> {
-    features(combination)
-        .into_iter()
-        .filter(|feature| !NEUTRAL.contains(&feature.as_str()))
+/// What `other` has on the axes on which it differs from `choice`.
+fn changed(choice: &Layout, other: &Layout) -> Vec<String> {
+    let [ours, theirs] = [choice, other].map(|it| FlaggedCombination::plain(it.combination));
+    let axes = Axis::ALL.into_iter();
+    axes.filter(|&axis| ours.code(axis) != theirs.code(axis))
+        .map(|axis| phrase(axis, theirs.code(axis)))
         .collect()
 }
 
-/// One phrase for each choice, always in the same order.
-fn features(combination: &Combination) -> Vec<String> {
-    vec![
-        format!("TP {}", combination.tensor_parallel),
-        format!("PP {}", combination.pipeline_parallel),
-        format!("DP {}", combination.data_parallel),
-        format!("CP {}", combination.context_parallel),
-        format!("EP {}", combination.expert_parallel),
-        match combination.virtual_stages {
-            1 => "1 virtual stage".to_owned(),
-            several => format!("{several} virtual stages"),
-        },
-        format!("micro-batch {}", combination.micro_batch),
-        match combination.sequence_parallel {
-            SequenceParallel::Off => "no sequence parallelism".to_owned(),
-            SequenceParallel::On => "sequence parallelism".to_owned(),
-        },
-        combination.sharding.to_string(),
-        combination.attention_kernel.to_string(),
-        match combination.rmsnorm_kernel {
-            RmsNormKernel::Unfused => "unfused RMSNorm".to_owned(),
-            RmsNormKernel::Fused => "fused RMSNorm".to_owned(),
-        },
-        match combination.schedule {
-            Schedule::OneForwardOneBackward => "1f1b".to_owned(),
-            other => format!("schedule {other}"),
-        },
-    ]
+/// What is said of a value of an axis.
+fn phrase(axis: Axis, code: u32) -> String {
+    let value = axis.show(code);
+    match (axis, code) {
+        (Axis::TensorParallel, _) => format!("TP {value}"),
+        (Axis::PipelineParallel, _) => format!("PP {value}"),
+        (Axis::DataParallel, _) => format!("DP {value}"),
+        (Axis::ContextParallel, _) => format!("CP {value}"),
+        (Axis::ExpertParallel, _) => format!("EP {value}"),
+        (Axis::MicroBatch, _) => format!("micro-batch {value}"),
+        (Axis::VirtualStages, 1) => "1 virtual stage".to_owned(),
+        (Axis::VirtualStages, _) => format!("{value} virtual stages"),
+        (Axis::SequenceParallel, 0) => "no sequence parallelism".to_owned(),
+        (Axis::SequenceParallel, _) => "sequence parallelism".to_owned(),
+        (Axis::RmsNormKernel, _) => format!("{value} RMSNorm"),
+        (Axis::Schedule, 1..) => format!("schedule {value}"),
+        _ => value,
+    }
 }
 
 #[cfg(test)]
@@ -264,9 +265,8 @@ mod tests {
 
     #[test]
     fn runs_are_written_once() {
-        assert_eq!(run_lengths([7, 8, 8, 8, 7]), "7, 8 x3, 7");
-        assert_eq!(run_lengths([40]), "40");
-        assert_eq!(run_lengths([]), "");
+        assert_eq!(layers(&fixture::llama_405b_layout()), "7, 8 x14, 7");
+        assert_eq!(layers(&fixture::llama_13b_layout()), "40");
     }
 
     #[test]

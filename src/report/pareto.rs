@@ -1,13 +1,14 @@
 //! Pareto fronts: as a table, as CSV, as a picture.
 
 use super::document::{ParetoDocument, PointDocument};
-use super::layout_text::{brief, brief_difference, line, short};
+use super::layout_text::{besides, brief, line, short, varying};
 use super::number::{amount, duration, gib, grouped, mfu};
 use super::plot::{Axis, Join, Label, Plot, Scale};
 use super::solution::{job_line, warnings};
 use super::style::{Meaning, Style, wrap};
 use super::table::Table;
 use super::{Answer, csv_of, joined};
+use crate::layout::Layout;
 use crate::price::FrontKind;
 
 impl Answer for ParetoDocument {
@@ -73,15 +74,13 @@ fn rows(front: &ParetoDocument, shown: &[usize]) -> Table {
         FrontKind::MemoryMfu => "GiB",
         FrontKind::GpusTime => "GPUs",
     };
-    let what = "layout, then what changes";
-    let mut table = Table::new([size, "MFU", "step", "tokens/s", what])
+    let mut table = Table::new([size, "MFU", "step", "tokens/s", "layout"])
         .right(..4)
         .fit(4);
     let own = own(front);
-    let mut before = None;
+    let varying = varying(&layouts(front));
     for &index in shown {
         let point = &front.points[index];
-        let layout = point.layout.layout();
         let size = match front.front {
             FrontKind::MemoryMfu => gib(point.memory_gib),
             FrontKind::GpusTime => grouped(u64::from(point.gpus)),
@@ -92,13 +91,27 @@ fn rows(front: &ParetoDocument, shown: &[usize]) -> Table {
             mfu(point.mfu),
             duration(point.step_time_s),
             grouped(point.tokens_per_s.round() as u64),
-            before
-                .as_ref()
-                .map_or_else(|| brief(&layout), |it| brief_difference(it, &layout)),
+            brief(&point.layout.layout(), varying),
         ]);
-        before = Some(layout);
     }
     table
+}
+
+fn layouts(front: &ParetoDocument) -> Vec<Layout> {
+    front
+        .points
+        .iter()
+        .map(|point| point.layout.layout())
+        .collect()
+}
+
+/// What the layouts of all points have in common beyond degrees.
+fn in_common(front: &ParetoDocument) -> String {
+    let layouts = layouts(front);
+    let first = layouts.first().map(|first| &first.combination);
+    let common = first.map(|first| besides(first, varying(&layouts)));
+    let common = common.filter(|common| !common.is_empty());
+    common.map_or_else(String::new, |common| format!(" All have {common}."))
 }
 
 /// Position of what the job has.
@@ -132,7 +145,8 @@ fn note(front: &ParetoDocument, shown: usize) -> String {
         _ => String::new(),
     };
     let solved = front.solved;
-    format!("{text} {solved} instances were solved.{unproven}{rest}")
+    let common = in_common(front);
+    format!("{text}{common} {solved} instances were solved.{unproven}{rest}")
 }
 
 impl ParetoDocument {

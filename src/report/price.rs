@@ -1,12 +1,14 @@
 //! What changes would buy, for people and as CSV.
 
-use super::document::{BestDocument, LayoutDocument, OfferDocument, PriceDocument, Status};
+use super::document::{BestDocument, LayoutDocument, OfferDocument, PriceDocument};
 use super::layout_text::{brief, brief_difference, line};
 use super::number::{duration, grouped, mfu, percent, points};
 use super::solution::{job_line, warnings};
 use super::style::{Meaning, Style, wrap};
 use super::table::Table;
 use super::{Answer, csv_number, csv_of, joined};
+use crate::axis::AxisSet;
+use crate::plan::Status;
 
 impl Answer for PriceDocument {
     /// The prices as a table, the largest gain first.
@@ -20,7 +22,12 @@ impl Answer for PriceDocument {
         let headline = format!("{}: {headline}", self.instance);
         let mut head = vec![style.wrapped(meaning, &headline)];
         let today = self.today.layout.as_ref();
-        head.extend(today.map(|it| wrap(&format!("today: {}", brief(&it.layout())), 2)));
+        head.extend(today.map(|it| {
+            wrap(
+                &format!("today: {}", brief(&it.layout(), AxisSet::EMPTY)),
+                2,
+            )
+        }));
         head.push(wrap(&job_line(&self.job), 2));
         let mut blocks = vec![head.join("\n")];
         let offers = offers(self);
@@ -113,7 +120,7 @@ fn offers(prices: &PriceDocument) -> Table {
         }
         let mut change = title(prices, offer);
         let differs = match &today {
-            None => Some(brief(&layout)),
+            None => Some(brief(&layout, AxisSet::EMPTY)),
             Some(today) => (layout != *today).then(|| brief_difference(today, &layout)),
         };
         change.extend(differs.map(|text| format!("\n  {text}")));

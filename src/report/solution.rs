@@ -6,16 +6,17 @@ use tabled::settings::{Alignment, Span, Style as Borders};
 
 use super::document::{
     InfeasibilityDocument, JobDocument, LayoutDocument, NearestDocument, NeighbourDocument,
-    PredictionDocument, ProofDocument, SolutionDocument, Status, Trust,
+    PredictionDocument, ProofDocument, SolutionDocument, Trust,
 };
-use super::layout_text::{candidate_line, checkpointing, difference, line, run_lengths};
+use super::layout_text::{axis_label, candidate_line, checkpointing, difference, layers, line};
 use super::number::{count, duration, gib, grouped, mfu, percent, points, risk};
 use super::style::{Meaning, Style, WIDTH, columns, printable, wrap, wrap_within};
-use super::table::{Table, render};
+use super::table::{Table, headed, render};
 use super::{Answer, components, counts, joined};
+use crate::axis::{Axis, FlaggedCombination};
 use crate::cluster::CalibrationKind;
 use crate::layout::Layout;
-use crate::plan::{Extent, Violation};
+use crate::plan::{Extent, Status, Violation};
 use crate::planner::NEGLIGIBLE_RISK;
 
 impl Answer for SolutionDocument {
@@ -64,36 +65,40 @@ pub(super) fn job_line(job: &JobDocument) -> String {
 /// The layout as a table, with its layers and checkpointing by stage.
 pub(super) fn layout_table(document: &LayoutDocument, style: &Style) -> String {
     let layout = document.layout();
-    let chosen = &document.combination;
-    let left = [
-        ("tensor parallel", chosen.tensor_parallel.to_string()),
-        ("pipeline parallel", chosen.pipeline_parallel.to_string()),
-        ("data parallel", chosen.data_parallel.to_string()),
-        ("context parallel", chosen.context_parallel.to_string()),
-        ("expert parallel", chosen.expert_parallel.to_string()),
-        ("virtual stages", chosen.virtual_stages.to_string()),
-    ];
-    let right = [
-        ("micro-batch", chosen.micro_batch.to_string()),
-        ("micro-batches", grouped(document.micro_batches)),
-        ("sharding", chosen.sharding.to_string()),
-        ("sequence parallel", chosen.sequence_parallel.to_string()),
-        ("attention kernel", chosen.attention_kernel.to_string()),
-        ("RMSNorm kernel", chosen.rmsnorm_kernel.to_string()),
-    ];
-    let wide = [
+    let plain = FlaggedCombination::plain(document.combination);
+    let value = |axis: Axis| (axis_label(axis), axis.show(plain.code(axis)));
+    let [layers_row, checkpointing_row, batches] = [
         ("layers by stage", layers(&layout)),
         ("checkpointing", checkpointing(&layout)),
-        ("schedule", chosen.schedule.to_string()),
+        ("micro-batches", grouped(document.micro_batches)),
+    ]
+    .map(|(name, value)| (name.to_owned(), value));
+    let left = [
+        Axis::TensorParallel,
+        Axis::PipelineParallel,
+        Axis::DataParallel,
+        Axis::ContextParallel,
+        Axis::ExpertParallel,
+        Axis::VirtualStages,
     ];
+    let right = [
+        value(Axis::MicroBatch),
+        batches,
+        value(Axis::Sharding),
+        value(Axis::SequenceParallel),
+        value(Axis::AttentionKernel),
+        value(Axis::RmsNormKernel),
+    ];
+    let wide = [layers_row, checkpointing_row, value(Axis::Schedule)];
     let mut table = Builder::default();
     table.push_record(["layout", "", "", ""]);
-    for ((degree, value), (choice, chosen)) in left.into_iter().zip(right) {
-        table.push_record([degree, &value, choice, &chosen]);
+    for ((degree, size), (choice, chosen)) in left.map(value).into_iter().zip(right) {
+        table.push_record([degree, size, choice, chosen]);
     }
     let first_wide = table.count_records();
     for (choice, chosen) in wide {
-        table.push_record([choice, &wrap_within(&chosen, 0, WIDTH - 22), "", ""]);
+        let chosen = wrap_within(&chosen, 0, WIDTH - 22);
+        table.push_record([choice, chosen, String::new(), String::new()]);
     }
     let mut table = table.build();
     table.with(Borders::psql());
@@ -102,19 +107,6 @@ pub(super) fn layout_table(document: &LayoutDocument, style: &Style) -> String {
         table.modify((row, 1), (Span::column(3), Alignment::left()));
     }
     headed(&render(table), style)
-}
-
-/// Layers of each stage, runs written once.
-pub(super) fn layers(layout: &Layout) -> String {
-    run_lengths(layout.stages.iter().map(|stage| stage.layers))
-}
-
-/// The table under its header in the colour of headings.
-fn headed(table: &str, style: &Style) -> String {
-    match table.split_once('\n') {
-        Some((header, rest)) => format!("{}\n{rest}", style.paint(Meaning::Heading, header)),
-        None => table.to_owned(),
-    }
 }
 
 /// What else is worth knowing at first sight.

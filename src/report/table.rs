@@ -67,11 +67,7 @@ impl Table {
 
     /// For a terminal, with its header in the colour of headings.
     pub(crate) fn text(&self, style: &Style) -> String {
-        let text = self.plain();
-        match text.split_once('\n') {
-            Some((header, rest)) => format!("{}\n{rest}", style.paint(Meaning::Heading, header)),
-            None => text,
-        }
+        headed(&self.plain(), style)
     }
 
     /// For a terminal, without colour: columns apart by bars, a line under the header, no frame.
@@ -168,6 +164,14 @@ impl Table {
             }
         }
         lines.join("\n")
+    }
+}
+
+/// A table with its header in the colour of headings.
+pub(super) fn headed(table: &str, style: &Style) -> String {
+    match table.split_once('\n') {
+        Some((header, rest)) => format!("{}\n{rest}", style.paint(Meaning::Heading, header)),
+        None => table.to_owned(),
     }
 }
 

@@ -236,13 +236,7 @@ fn violations_of(rule: Rule, instance: &Instance, layout: &Layout) -> Vec<Violat
 
 /// The combination with each checkpointing flag that describes some layer: each has to be permitted.
 fn flagged(layout: &Layout) -> Vec<FlaggedCombination> {
-    let used = |flag: &Checkpointing| {
-        layout.stages.iter().any(|stage| match flag.recompute() {
-            None => stage.checkpointed_layers() < stage.layers,
-            Some(mode) => stage.recomputed[mode as usize] > 0,
-        })
-    };
-    let mut flags: Vec<Checkpointing> = Checkpointing::ALL.iter().copied().filter(used).collect();
+    let mut flags = layout.flags();
     if flags.is_empty() {
         flags.push(Checkpointing::None);
     }

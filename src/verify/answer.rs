@@ -1,33 +1,28 @@
 //! What an answer says: read from its document, with everything that can be computed computed anew.
 
-use serde_json::Value;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
 
-use super::TOLERANCE;
-use super::objective::Stated;
-use super::{Rejected, Stop, VerifyError};
+use super::objective;
+use super::{Rejected, Stop, TOLERANCE, VerifyError, is_slower};
 use crate::axis::{Axis, AxisSet, FlaggedCombination};
-
 use crate::instance::{self, Instance};
-use crate::layout::{Checkpointing, Layout};
-use crate::plan::{Evaluated, Extent, Formulation, Infeasibility, Outcome, Plan, Proof};
+use crate::layout::Layout;
+use crate::plan::{Evaluated, Formulation, Infeasibility, Outcome, Plan, Proof, Status};
 use crate::planner;
-use crate::planner::objective::{self, Count, Goal, Objective};
+use crate::planner::objective::{Count, Goal};
 use crate::quantity::{Mfu, Seconds};
 use crate::report::Document;
-use crate::report::document::{LayoutDocument, SolutionDocument};
+use crate::report::document::{
+    LayoutDocument, NeighbourDocument, ObjectiveDocument, ProofDocument, SolutionDocument,
+};
 use crate::rules::{self, Rule};
-
-/// What the answer is to.
-pub(super) struct Asked {
-    pub(super) instance: Instance,
-    diverse: AxisSet,
-}
 
 /// An answer.
 #[derive(Clone)]
 pub(super) struct Answer {
     /// The instance as asked.
-    asked: Instance,
+    pub(super) asked: Instance,
     /// The instance on the chosen number of GPUs.
     pub(super) instance: Instance,
     pub(super) outcome: Outcome,
@@ -38,8 +33,8 @@ pub(super) struct Answer {
     pub(super) misses_demands: bool,
 }
 
-/// The instance of an answer.
-pub(super) fn asked(document: &Value) -> Result<Asked, Stop> {
+/// The answer of a document.
+pub(super) fn read(document: &Value) -> Result<Answer, Stop> {
     let schema = document["schema"].as_str().unwrap_or_default();
     if schema != SolutionDocument::FORMAT {
         let text = format!(
@@ -49,93 +44,38 @@ pub(super) fn asked(document: &Value) -> Result<Asked, Stop> {
         );
         return Err(VerifyError::Unreadable(text).into());
     }
-    let Some(sections) = document["resolved_instance"].as_object() else {
+    let sections: Map<String, Value> = at(document, "resolved_instance").map_err(|_| {
         let text = "the answer has no `resolved_instance`: an earlier version wrote it";
-        return Err(VerifyError::Unreadable(text.to_owned()).into());
-    };
-    let name = text_at(document, "instance")?;
-    let mut instance = instance::from_resolved(name, sections).map_err(VerifyError::Instance)?;
+        VerifyError::Unreadable(text.to_owned())
+    })?;
+    let name: String = at(document, "instance")?;
+    let mut asked = instance::from_resolved(&name, &sections).map_err(VerifyError::Instance)?;
     // They say how the instance was typed.
-    instance.warnings = texts_at(document, "warnings")?;
-    let diverse = instance::axes(&texts_at(document, "diverse")?)
+    asked.warnings = at(document, "warnings")?;
+    let diverse = instance::axes(&at::<Vec<String>>(document, "diverse")?)
         .ok_or_else(|| Rejected::new("diverse", "there is no such axis"))?;
-    Ok(Asked { instance, diverse })
+    if let Some(stated) = at::<Option<ObjectiveDocument>>(document, "objective")? {
+        return objective::read(document, &stated, asked, diverse);
+    }
+    Ok(Answer {
+        outcome: outcome(document, &asked, diverse)?,
+        instance: asked.clone(),
+        asked,
+        diverse,
+        over: None,
+        misses_demands: false,
+    })
 }
 
-/// What was sought, where that is more than the fastest layout.
-pub(super) fn goal(document: &Value, asked: &Asked) -> Result<Option<Goal>, Stop> {
-    let stated = &document["objective"];
-    if stated.is_null() {
-        return Ok(None);
-    }
-    let name = text_at(stated, "name")?;
-    let objective = Objective::ALL
-        .into_iter()
-        .find(|objective| objective.as_str() == name)
-        .ok_or_else(|| Rejected::new("objective.name", "there is no such objective"))?;
-    let demands = &stated["asked"];
-    let list = demands["gpus"].as_array();
-    let counts = list.and_then(|list| list.iter().map(count).collect::<Option<Vec<u32>>>());
-    let counts = counts.unwrap_or_default();
-    let expected = match counts.as_slice() {
-        [first, .., last] if objective.is_over_counts() => {
-            objective::counts(&asked.instance.job.cluster, *first, *last)
-        }
-        [only] if objective.is_over_counts() => vec![*only],
-        _ => vec![asked.instance.job.cluster.gpus],
-    };
-    if counts != expected {
-        let cause = "these are not the numbers of GPUs between the first and the last";
-        return Err(Rejected::new("objective.asked.gpus", cause).into());
-    }
-    Ok(Some(Goal {
-        objective,
-        deadline: demands["deadline_s"].as_f64().map(Seconds::new),
-        at_least_mfu: demands["at_least_mfu"].as_f64().map(Mfu::new),
-        steps: stated["steps"].as_u64(),
-        counts,
-    }))
+/// The value at a place, as what has to stand there.
+pub(super) fn at<T: DeserializeOwned>(document: &Value, place: &str) -> Result<T, Stop> {
+    serde_json::from_value(document[place].clone())
+        .map_err(|cause| Rejected::new(place, cause.to_string()).into())
 }
 
 impl Answer {
-    /// The answer on the instance's own GPUs.
-    pub(super) fn read(document: &Value, asked: Asked) -> Result<Self, Stop> {
-        Ok(Self {
-            outcome: outcome(document, &asked.instance)?,
-            instance: asked.instance.clone(),
-            asked: asked.instance,
-            diverse: asked.diverse,
-            over: None,
-            misses_demands: false,
-        })
-    }
-
-    /// The answer to demands, or over several numbers of GPUs.
-    pub(super) fn over(
-        asked: &Asked,
-        over: (Goal, Vec<Count>),
-        instance: Instance,
-        outcome: Outcome,
-        misses_demands: bool,
-    ) -> Self {
-        Self {
-            asked: asked.instance.clone(),
-            diverse: asked.diverse,
-            over: Some(over),
-            instance,
-            outcome,
-            misses_demands,
-        }
-    }
-
     pub(super) fn formulation(&self) -> Formulation {
         self.outcome.proof().formulation
-    }
-
-    /// What is said of each number of GPUs.
-    pub(super) fn counts(&self) -> impl Iterator<Item = Stated<'_>> {
-        let counts = self.over.iter().flat_map(|(_, counts)| counts).enumerate();
-        counts.map(|(at, count)| Stated::new(at, count, &self.asked))
     }
 
     /// Whether the answer says which rules clash.
@@ -148,7 +88,7 @@ impl Answer {
         let document = match &self.over {
             None => SolutionDocument::new(&self.instance, &self.outcome),
             Some((goal, counts)) => {
-                let answer = objective::Answer {
+                let answer = planner::objective::Answer {
                     instance: self.instance.clone(),
                     outcome: self.outcome.clone(),
                     counts: counts.clone(),
@@ -170,82 +110,79 @@ pub(super) fn cautious(instance: &Instance, risk: f64) -> Instance {
 
 /// The outcome that a document states, its layouts legal and their figures computed anew. Reasons
 /// are left out.
-pub(super) fn outcome(document: &Value, instance: &Instance) -> Result<Outcome, Stop> {
-    let proof = proof(&document["proof"])?;
-    let status = text_at(document, "status")?;
-    if status != "optimal" && status != "feasible" {
-        return match status {
-            "infeasible" => Ok(Outcome::Infeasible(Infeasibility {
-                clashing_rules: Vec::new(),
-                nearest: None,
-                proof,
-            })),
-            "unknown" => Ok(Outcome::Unknown(proof)),
-            _ => Err(Rejected::new("status", "there is no such status").into()),
-        };
+pub(super) fn outcome(
+    document: &Value,
+    instance: &Instance,
+    diverse: AxisSet,
+) -> Result<Outcome, Stop> {
+    let stated: ProofDocument = at(document, "proof")?;
+    let mut proof = proof(&stated)?;
+    let status: Status = at(document, "status")?;
+    if status == Status::Unknown {
+        return Ok(Outcome::Unknown(proof));
     }
-    let choice = legal(instance, &document["layout"], "layout")?;
-    let others = document["alternatives"].as_array().into_iter().flatten();
-    let alternatives = others.enumerate().map(|(at, other)| {
+    if status == Status::Infeasible {
+        return Ok(Outcome::Infeasible(Infeasibility {
+            clashing_rules: Vec::new(),
+            nearest: None,
+            proof,
+        }));
+    }
+    let choice = legal(instance, at(document, "layout")?, "layout")?;
+    let others: Vec<NeighbourDocument> = at(document, "alternatives")?;
+    let alternatives = others.into_iter().enumerate().map(|(at, other)| {
         let place = format!("alternatives[{at}].layout");
-        legal(instance, &other["layout"], &place)
+        legal(instance, Some(other.evaluated.layout), &place)
     });
     let alternatives: Vec<Evaluated> = alternatives.collect::<Result<_, _>>()?;
-    let safer = match &document["safer"] {
-        Value::Null => None,
-        other => {
-            let cautious = cautious(instance, choice.prediction.oom_probability);
-            Some(legal(&cautious, &other["layout"], "safer.layout")?)
-        }
-    };
-    let proof = if status == "optimal" {
-        Proof {
-            bound_mfu: choice.prediction.mfu,
-            gap: 0.0,
-            ..proof
-        }
+    let safer: Option<NeighbourDocument> = at(document, "safer")?;
+    let safer = safer.map(|other| {
+        let cautious = cautious(instance, choice.prediction.oom_probability);
+        legal(&cautious, Some(other.evaluated.layout), "safer.layout")
+    });
+    if status == Status::Optimal {
+        proof.bound_mfu = choice.prediction.mfu;
     } else {
-        bounded(proof, &document["proof"], &choice)?
-    };
+        (proof.bound_mfu, proof.gap) = bound(&stated, &choice)?;
+    }
     let plan = Plan {
         choice,
         alternatives,
-        safer,
+        safer: safer.transpose()?,
         proof,
     };
-    in_order(document, &plan)?;
+    in_order(&plan, diverse)?;
     Ok(match status {
-        "optimal" => Outcome::Optimal(plan),
+        Status::Optimal => Outcome::Optimal(plan),
         _ => Outcome::Feasible(plan),
     })
 }
 
 /// A layout that obeys every rule, with its prediction.
-pub(super) fn legal(instance: &Instance, stated: &Value, place: &str) -> Result<Evaluated, Stop> {
-    let layout: LayoutDocument = serde_json::from_value(stated.clone())
-        .map_err(|cause| Rejected::new(place, cause.to_string()))?;
-    let layout = layout.layout();
-    let most = instance.job.transformer.layers;
-    let combination = FlaggedCombination {
-        combination: layout.combination,
-        checkpointing: Checkpointing::None,
-    };
+pub(super) fn legal(
+    instance: &Instance,
+    stated: Option<LayoutDocument>,
+    place: &str,
+) -> Result<Evaluated, Stop> {
+    let stated = stated.ok_or_else(|| Rejected::new(place, "there is no layout"))?;
+    let layout = stated.layout();
+    let combination = FlaggedCombination::plain(layout.combination);
     // Beyond these bounds the rules themselves cannot count.
-    let strange = Axis::ALL.into_iter().find(|&axis| {
-        axis != Axis::Checkpointing
-            && !instance
-                .space
-                .values(axis)
-                .contains(&combination.code(axis))
-    });
-    if let Some(axis) = strange {
+    let is_listed = |axis: Axis| {
+        instance
+            .space
+            .values(axis)
+            .contains(&combination.code(axis))
+    };
+    let mut axes = Axis::ALL.into_iter();
+    if let Some(axis) = axes.find(|&axis| axis != Axis::Checkpointing && !is_listed(axis)) {
         let cause = "the value is not among those that may be tried";
         return Err(Rejected::new(format!("{place}.{axis}"), cause).into());
     }
-    let is_within = |count: &u32| *count <= most;
+    let most = instance.job.transformer.layers;
     let within = layout.stages.iter().all(|stage| {
-        is_within(&stage.layers)
-            && stage.recomputed.iter().all(is_within)
+        stage.layers <= most
+            && stage.recomputed.iter().all(|&count| count <= most)
             && stage.checkpointed_layers() <= stage.layers
     });
     if !within {
@@ -262,137 +199,114 @@ pub(super) fn legal(instance: &Instance, stated: &Value, place: &str) -> Result<
 }
 
 /// Listed layouts differ, and none is faster than one before it.
-fn in_order(document: &Value, plan: &Plan) -> Result<(), Stop> {
-    let diverse = instance::axes(&texts_at(document, "diverse")?).unwrap_or_default();
+fn in_order(plan: &Plan, diverse: AxisSet) -> Result<(), Stop> {
+    let one_flag = plan.proof.formulation == Formulation::LayoutChoice;
+    let tells_apart = |axis: &Axis| {
+        let usual = diverse.is_empty() && (one_flag || *axis != Axis::Checkpointing);
+        usual || diverse.contains(*axis)
+    };
     let key = |layout: &Layout| -> Vec<u32> {
         let combination = FlaggedCombination {
             combination: layout.combination,
             checkpointing: layout.checkpointing(),
         };
-        let one_flag = plan.proof.formulation == Formulation::LayoutChoice;
-        let axes = Axis::ALL.into_iter().filter(|&axis| {
-            if diverse.is_empty() {
-                one_flag || axis != Axis::Checkpointing
-            } else {
-                diverse.contains(axis)
-            }
-        });
+        let axes = Axis::ALL.into_iter().filter(tells_apart);
         axes.map(|axis| combination.code(axis)).collect()
     };
     let mut seen = vec![key(&plan.choice.layout)];
     let mut slowest = &plan.choice;
     for (at, other) in plan.alternatives.iter().enumerate() {
         let key = key(&other.layout);
-        let cause = if seen.contains(&key) {
-            "it is listed before, or differs in no axis that it should"
-        } else if super::is_slower(slowest, other) {
-            "it is faster than one before it"
-        } else {
-            seen.push(key);
-            slowest = other;
-            continue;
-        };
-        return Err(Rejected::new(format!("alternatives[{at}]"), cause).into());
+        let place = format!("alternatives[{at}]");
+        if seen.contains(&key) {
+            let cause = "it is listed before, or differs in no axis that it should";
+            return Err(Rejected::new(place, cause).into());
+        }
+        if is_slower(slowest, other, TOLERANCE) {
+            return Err(Rejected::new(place, "it is faster than one before it").into());
+        }
+        seen.push(key);
+        slowest = other;
     }
     Ok(())
 }
 
 /// What a proof states; bounds are left out.
-fn proof(stated: &Value) -> Result<Proof, Stop> {
-    let place = |key: &str| format!("proof.{key}");
-    let wrong = |key: &str| Rejected::new(place(key), "it is missing or not possible");
-    let count = |key: &str| -> Result<u64, Stop> {
-        let count = stated[key].as_u64();
-        count.ok_or_else(|| wrong(key).into())
-    };
-    let formulation = [Formulation::Staged, Formulation::LayoutChoice]
-        .into_iter()
-        .find(|formulation| stated["formulation"] == formulation.as_str())
-        .ok_or_else(|| wrong("formulation"))?;
-    let extent = match stated["extent"].as_str() {
-        Some("whole") => Extent::Whole,
-        Some("cut") => Extent::Cut,
-        _ => return Err(wrong("extent").into()),
-    };
-    let rule = |name: String| {
+fn proof(stated: &ProofDocument) -> Result<Proof, Stop> {
+    let rule = |name: &String| {
         let mut rules = rules::ALL.iter().map(|rule| Rule::as_str(*rule));
-        rules.find(|rule| *rule == name)
+        rules.find(|rule| rule == name)
     };
-    let applied = texts_at(stated, "applied_before")?.into_iter().map(rule);
-    let proof = Proof {
-        formulation,
+    let applied: Option<Vec<&str>> = stated.applied_before.iter().map(rule).collect();
+    let tolerance = stated.tolerance.unwrap_or(0.0);
+    if !(0.0..TOLERANCE).contains(&tolerance) {
+        return Err(Rejected::new("proof.tolerance", "it is not possible").into());
+    }
+    let parts = [
+        stated.cells_infeasible,
+        stated.cells_pruned,
+        stated.cells_solved,
+    ];
+    let sum = parts.into_iter().fold(0_u64, u64::saturating_add);
+    if sum != stated.cells {
+        let cause = "the combinations are not those infeasible, pruned and solved together";
+        return Err(Rejected::new("proof.cells", cause).into());
+    }
+    Ok(Proof {
+        formulation: stated.formulation,
         bound_mfu: Mfu::ZERO,
         bound_parts: 0,
         gap: 0.0,
-        tolerance: match &stated["tolerance"] {
-            Value::Null => 0.0,
-            stated => (stated.as_f64())
-                .filter(|stated| (0.0..TOLERANCE).contains(stated))
-                .ok_or_else(|| wrong("tolerance"))?,
-        },
-        cells: count("cells")?,
-        cells_infeasible: count("cells_infeasible")?,
-        cells_pruned: count("cells_pruned")?,
-        cells_solved: count("cells_solved")?,
-        extent,
+        tolerance,
+        cells: stated.cells,
+        cells_infeasible: stated.cells_infeasible,
+        cells_pruned: stated.cells_pruned,
+        cells_solved: stated.cells_solved,
+        extent: stated.extent,
         applied_before: applied
-            .collect::<Option<_>>()
-            .ok_or_else(|| wrong("applied_before"))?,
-        solver: text_at(stated, "solver")?.to_owned(),
-    };
-    let parts = [
-        proof.cells_infeasible,
-        proof.cells_pruned,
-        proof.cells_solved,
-    ];
-    let sum = parts
-        .iter()
-        .fold(0_u64, |sum, part| sum.saturating_add(*part));
-    if sum != proof.cells {
-        let cause = "the combinations are not those infeasible, pruned and solved together";
-        return Err(Rejected::new(place("cells"), cause).into());
-    }
-    Ok(proof)
-}
-
-/// The proof with the bound of a layout that is not proven best: bound and gap say the same.
-fn bounded(proof: Proof, stated: &Value, choice: &Evaluated) -> Result<Proof, Stop> {
-    const ROUNDING: f64 = 2e-5;
-    let known = (stated["bound_mfu"].as_f64(), stated["gap"].as_f64());
-    let (bound, gap) = match known {
-        (Some(bound), Some(gap)) => (bound, gap),
-        (None, None) => (f64::INFINITY, f64::INFINITY),
-        _ => return Err(Rejected::new("proof.gap", "there is no bound to it").into()),
-    };
-    let between = bound / choice.prediction.mfu.value() - 1.0;
-    let agrees = gap.is_infinite() || (between - gap).abs() <= ROUNDING * (1.0 + gap);
-    if !agrees || gap < 0.0 {
-        let cause = "it is not the distance of the bound from the layout";
-        return Err(Rejected::new("proof.gap", cause).into());
-    }
-    Ok(Proof {
-        bound_mfu: Mfu::new(bound),
-        gap,
-        ..proof
+            .ok_or_else(|| Rejected::new("proof.applied_before", "there is no such rule"))?,
+        solver: stated.solver.clone(),
     })
 }
 
-/// A count of GPUs.
-pub(super) fn count(value: &Value) -> Option<u32> {
-    let count = value.as_u64().and_then(|count| u32::try_from(count).ok());
-    count.filter(|count| (1..=1 << 20).contains(count))
+/// The bound of a layout that is not proven best, and its gap: they say the same.
+fn bound(stated: &ProofDocument, choice: &Evaluated) -> Result<(Mfu, f64), Stop> {
+    const ROUNDING: f64 = 2e-5;
+    let (bound, gap) = match (stated.bound_mfu, stated.gap) {
+        (Some(bound), Some(gap)) => (bound, gap),
+        (None, None) => return Ok((Mfu::new(f64::INFINITY), f64::INFINITY)),
+        _ => return Err(Rejected::new("proof.gap", "there is no bound to it").into()),
+    };
+    let between = bound / choice.prediction.mfu.value() - 1.0;
+    if gap < 0.0 || (between - gap).abs() > ROUNDING * (1.0 + gap) {
+        let cause = "it is not the distance of the bound from the layout";
+        return Err(Rejected::new("proof.gap", cause).into());
+    }
+    Ok((Mfu::new(bound), gap))
 }
 
-/// The text of a key.
-pub(super) fn text_at<'a>(value: &'a Value, key: &str) -> Result<&'a str, Stop> {
-    let text = value[key].as_str();
-    text.ok_or_else(|| Rejected::new(key, "it is missing or no text").into())
-}
-
-/// The texts of a key.
-fn texts_at(value: &Value, key: &str) -> Result<Vec<String>, Stop> {
-    let text = |item: &Value| item.as_str().map(str::to_owned);
-    let list = value[key].as_array();
-    let texts = list.and_then(|list| list.iter().map(text).collect());
-    texts.ok_or_else(|| Rejected::new(key, "it is missing or no list of texts").into())
+/// What was sought, where that is more than the fastest layout.
+pub(super) fn goal(stated: &ObjectiveDocument, asked: &Instance) -> Result<Goal, Stop> {
+    const MOST_GPUS: u32 = 1 << 20;
+    let (objective, counts) = (stated.name, &stated.asked.gpus);
+    let cluster = &asked.job.cluster;
+    let is_possible = counts.iter().all(|gpus| (1..=MOST_GPUS).contains(gpus));
+    let expected = match counts.as_slice() {
+        [first, .., last] if objective.is_over_counts() && is_possible => {
+            planner::objective::counts(cluster, *first, *last)
+        }
+        [only] if objective.is_over_counts() && is_possible => vec![*only],
+        _ => vec![cluster.gpus],
+    };
+    if *counts != expected {
+        let cause = "these are not the numbers of GPUs between the first and the last";
+        return Err(Rejected::new("objective.asked.gpus", cause).into());
+    }
+    Ok(Goal {
+        objective,
+        deadline: stated.asked.deadline_s.map(Seconds::new),
+        at_least_mfu: stated.asked.at_least_mfu.map(Mfu::new),
+        steps: stated.steps,
+        counts: expected,
+    })
 }

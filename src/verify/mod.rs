@@ -10,23 +10,22 @@ mod answer;
 mod figures;
 mod objective;
 mod search;
-mod strict_json;
 mod verdict;
+
+use serde_json::Value;
 
 use crate::axis::AxisSet;
 use crate::instance::Instance;
-use crate::plan::{self, Evaluated, Formulation, Infeasibility, Outcome, Plan, Proof};
-use crate::planner::NEGLIGIBLE_RISK;
-use crate::planner::{Deadline, PlanError, constraints, infeasibility};
-use crate::quantity::Seconds;
+use crate::plan::{Evaluated, Formulation, Outcome, Plan, Proof};
+use crate::planner::objective::{Count, on};
+use crate::planner::{Best, Deadline, NEGLIGIBLE_RISK, PlanError, constraints, infeasibility};
 use crate::reading::InputError;
-use crate::report::document::Status;
+use crate::report::document::{ReadError, strict_json};
 
 use answer::Answer;
-pub use search::Extent;
 use search::{Found, Search, search};
 pub use verdict::{
-    BetterDocument, CountsDocument, ProvenDocument, ReasonDocument, VerdictDocument, VerdictStatus,
+    BetterDocument, Counts, ProvenDocument, Rejected, VerdictDocument, VerdictStatus,
 };
 
 /// Relative difference of step times within which layouts count as equally fast: no proof may leave
@@ -58,91 +57,6 @@ pub enum VerifyError {
     Plan(#[from] PlanError),
 }
 
-/// What the checker says.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Verdict {
-    /// Everything that was checked is true.
-    Accepted(Accepted),
-    /// Something is false.
-    Rejected(Rejected),
-}
-
-/// What was checked of a true answer.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Accepted {
-    /// The status of the answer.
-    pub status: Status,
-    /// The program that the answer is of.
-    pub formulation: Formulation,
-    /// The chosen layout.
-    pub layout: Option<Named>,
-    /// What the answer says of the distance to its bound.
-    pub gap: f64,
-    /// The extent of the search, over all numbers of GPUs; `None` where nothing was to be searched.
-    pub searched: Option<Extent>,
-    /// What was not checked, and why.
-    pub unchecked: Vec<String>,
-    /// Whether the time was over before all was searched.
-    pub is_cut: bool,
-}
-
-/// A layout that a verdict names.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Named {
-    /// The layout, with its prediction.
-    pub evaluated: Evaluated,
-    /// Sequences of one optimizer step.
-    pub global_batch: u64,
-}
-
-impl Named {
-    fn new(instance: &Instance, evaluated: &Evaluated) -> Self {
-        Self {
-            evaluated: evaluated.clone(),
-            global_batch: instance.job.workload.global_batch,
-        }
-    }
-}
-
-/// The first thing that is false.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Rejected {
-    /// Where in the document, such as `prediction.mfu`.
-    pub place: String,
-    /// What is wrong.
-    pub cause: String,
-    /// The value in the document, where one value is wrong.
-    pub stated: Option<String>,
-    /// What it has to be.
-    pub recomputed: Option<String>,
-    /// A layout that is better than the answer says is possible.
-    pub better: Option<Named>,
-}
-
-impl Rejected {
-    fn new(place: impl Into<String>, cause: impl Into<String>) -> Self {
-        Self {
-            place: place.into(),
-            cause: cause.into(),
-            stated: None,
-            recomputed: None,
-            better: None,
-        }
-    }
-
-    fn better(
-        place: impl Into<String>,
-        cause: impl Into<String>,
-        instance: &Instance,
-        better: &Evaluated,
-    ) -> Self {
-        Self {
-            better: Some(Named::new(instance, better)),
-            ..Self::new(place, cause)
-        }
-    }
-}
-
 /// Why the checks end early.
 enum Stop {
     Rejected(Box<Rejected>),
@@ -167,26 +81,31 @@ impl From<PlanError> for Stop {
     }
 }
 
+impl From<ReadError> for Stop {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Twice(place) => Rejected::new(place, "the key is written twice").into(),
+            other => VerifyError::Unreadable(other.to_string()).into(),
+        }
+    }
+}
+
 /// Checks an answer.
 ///
 /// # Errors
 ///
 /// If the text is no answer of `solve`, or its instance cannot be read.
-pub fn verify(text: &str, options: &Options) -> Result<Verdict, VerifyError> {
+pub fn verify(text: &str, options: &Options) -> Result<VerdictDocument, VerifyError> {
     match checked(text, options) {
-        Ok(accepted) => Ok(Verdict::Accepted(accepted)),
-        Err(Stop::Rejected(rejected)) => Ok(Verdict::Rejected(*rejected)),
+        Ok(verdict) => Ok(verdict),
+        Err(Stop::Rejected(rejected)) => Ok(VerdictDocument::rejected(*rejected)),
         Err(Stop::Failed(error)) => Err(error),
     }
 }
 
-fn checked(text: &str, options: &Options) -> Result<Accepted, Stop> {
+fn checked(text: &str, options: &Options) -> Result<VerdictDocument, Stop> {
     let document = strict_json::parse(text)?;
-    let asked = answer::asked(&document)?;
-    let answer = match answer::goal(&document, &asked)? {
-        None => Answer::read(&document, asked)?,
-        Some(goal) => objective::read(&document, &asked, goal)?,
-    };
+    let answer = answer::read(&document)?;
     let mut checks = Checks {
         options,
         diverse: answer.diverse,
@@ -198,25 +117,40 @@ fn checked(text: &str, options: &Options) -> Result<Accepted, Stop> {
     // Reasons take the longest to compute, and only where the rest is true.
     let later = answer.has_reasons().then_some("infeasibility");
     figures::compare(&document, &answer, later)?;
-    for count in answer.counts() {
-        checks.count(&count)?;
+    let counts = answer.over.iter().flat_map(|(_, counts)| counts);
+    for (at, count) in counts.enumerate() {
+        checks.count(at, count, &answer.asked)?;
     }
-    checks.outcome(&answer.instance, &answer.outcome, answer.misses_demands)?;
+    checks.outcome(&answer)?;
     if !checks.is_cut && answer.has_reasons() {
-        checks.reasons(&document, answer.clone())?;
+        checks.reasons(&document, &answer)?;
     }
-    Ok(Accepted {
-        status: (&answer.outcome).into(),
-        formulation: answer.formulation(),
-        layout: answer
-            .outcome
-            .plan()
-            .map(|plan| Named::new(&answer.instance, &plan.choice)),
-        gap: answer.outcome.proof().gap,
-        searched: checks.searched,
-        unchecked: checks.unchecked,
-        is_cut: checks.is_cut,
-    })
+    Ok(VerdictDocument::accepted(&answer, checks))
+}
+
+/// What an answer says to be best: no search may find a faster layout.
+struct Claim<'a> {
+    place: String,
+    /// `None` where there is said to be no layout.
+    layout: Option<&'a Evaluated>,
+    /// Relative difference of step times that is left open.
+    tolerance: f64,
+    /// What is wrong where a faster layout is found.
+    cause: &'static str,
+}
+
+impl<'a> Claim<'a> {
+    fn new(place: impl Into<String>, layout: Option<&'a Evaluated>) -> Self {
+        Self {
+            place: place.into(),
+            layout,
+            tolerance: TOLERANCE,
+            cause: match layout {
+                Some(_) => "another layout is faster",
+                None => "a layout satisfies every rule",
+            },
+        }
+    }
 }
 
 /// The searches of an answer.
@@ -224,7 +158,7 @@ struct Checks<'a> {
     options: &'a Options<'a>,
     diverse: AxisSet,
     formulation: Formulation,
-    searched: Option<Extent>,
+    searched: Option<Counts>,
     unchecked: Vec<String>,
     is_cut: bool,
 }
@@ -236,39 +170,54 @@ impl Checks<'_> {
         }
     }
 
-    /// The best layouts of `count` classes; `None` where the time was over.
-    fn search(&mut self, instance: &Instance, count: usize) -> Option<Found> {
-        let found = search(
-            instance,
-            &Search {
-                formulation: self.formulation,
-                diverse: self.diverse,
-                count,
-                options: self.options,
-            },
-        );
-        self.searched = Some(self.searched.unwrap_or_default().and(found.extent));
-        if found.extent.open > 0 {
+    /// Searches for better layouts than those that are claimed to be the best of an instance, best
+    /// first. A proof counts the combinations that the search finds.
+    fn hold(
+        &mut self,
+        instance: &Instance,
+        claims: &[Claim],
+        proof: Option<&Proof>,
+    ) -> Result<(), Stop> {
+        let sought = Search {
+            formulation: self.formulation,
+            diverse: self.diverse,
+            count: claims.len(),
+            options: self.options,
+        };
+        let found = search(instance, &sought);
+        self.searched = Some(self.searched.unwrap_or_default().and(found.counts));
+        if found.counts.open > 0 {
             self.is_cut = true;
             self.note("optimality: the time limit ended the search");
-            return None;
+            return Ok(());
         }
-        Some(found)
-    }
-
-    /// Whether your constraints may leave less than the search finds.
-    fn is_weaker(&self, instance: &Instance) -> bool {
-        self.formulation == Formulation::Staged && constraints::concern_layers(instance)
+        if let Some(proof) = proof {
+            is_whole(proof, &found)?;
+        }
+        let mut pairs = claims.iter().zip(&found.best);
+        let beaten = pairs.find(|(claim, best)| {
+            let is_slower = |stated: &Evaluated| is_slower(stated, best, claim.tolerance);
+            claim.layout.is_none_or(is_slower)
+        });
+        let Some((claim, best)) = beaten else {
+            return Ok(());
+        };
+        // Your constraints over layers may leave less than the search finds.
+        if self.formulation == Formulation::Staged && constraints::concern_layers(instance) {
+            self.note(ROWS);
+            return Ok(());
+        }
+        Err(Rejected {
+            better: Some(BetterDocument::new(instance, best)),
+            ..Rejected::new(&claim.place, claim.cause)
+        }
+        .into())
     }
 
     /// The answer on the chosen number of GPUs.
-    fn outcome(
-        &mut self,
-        instance: &Instance,
-        outcome: &Outcome,
-        misses_demands: bool,
-    ) -> Result<(), Stop> {
-        match outcome {
+    fn outcome(&mut self, answer: &Answer) -> Result<(), Stop> {
+        let instance = &answer.instance;
+        match &answer.outcome {
             Outcome::Optimal(plan) => {
                 self.optimal(instance, plan)?;
                 self.safer(instance, plan)
@@ -277,8 +226,16 @@ impl Checks<'_> {
                 self.note("the bound: a `feasible` answer does not say that its layout is best");
                 Ok(())
             }
-            Outcome::Infeasible(why) if misses_demands => self.missed(instance, why),
-            Outcome::Infeasible(_) => self.infeasible(instance, "status", Some(outcome.proof())),
+            Outcome::Infeasible(why) => {
+                let claim = if answer.misses_demands {
+                    let nearest = why.nearest.as_ref();
+                    let fastest = nearest.and_then(|nearest| nearest.evaluated.as_ref());
+                    Claim::new("infeasibility.nearest.layout", fastest)
+                } else {
+                    Claim::new("status", None)
+                };
+                self.hold(instance, &[claim], Some(&why.proof))
+            }
             Outcome::Unknown(_) => {
                 self.note("anything: an `unknown` answer says nothing");
                 Ok(())
@@ -287,36 +244,17 @@ impl Checks<'_> {
     }
 
     fn optimal(&mut self, instance: &Instance, plan: &Plan) -> Result<(), Stop> {
-        let stated: Vec<&Evaluated> = std::iter::once(&plan.choice)
-            .chain(&plan.alternatives)
-            .collect();
-        let Some(found) = self.search(instance, stated.len()) else {
-            return Ok(());
-        };
-        is_whole(&plan.proof, &found)?;
-        for (rank, (layout, best)) in stated.iter().zip(&found.best).enumerate() {
-            // Of the chosen layout the proof says how much it leaves open.
-            let tolerance = match rank {
-                0 => plan.proof.tolerance + ROUNDING,
-                _ => TOLERANCE,
-            };
-            if !is_slower_by(layout, best, tolerance) {
-                continue;
-            }
-            if self.is_weaker(instance) {
-                self.note(ROWS);
-                return Ok(());
-            }
-            let (place, cause) = match rank {
-                0 => ("layout".to_owned(), "another layout is faster".to_owned()),
-                rank => (
-                    format!("alternatives[{}]", rank - 1),
-                    "a faster layout is missing before it".to_owned(),
-                ),
-            };
-            return Err(Rejected::better(place, cause, instance, best).into());
-        }
-        Ok(())
+        // Of the chosen layout the proof says how much it leaves open.
+        let mut claims = vec![Claim {
+            tolerance: plan.proof.tolerance + ROUNDING,
+            ..Claim::new("layout", Some(&plan.choice))
+        }];
+        let others = plan.alternatives.iter().enumerate();
+        claims.extend(others.map(|(at, other)| Claim {
+            cause: "a faster layout is missing before it",
+            ..Claim::new(format!("alternatives[{at}]"), Some(other))
+        }));
+        self.hold(instance, &claims, Some(&plan.proof))
     }
 
     /// The layout with less risk is the best of its kind, and one is listed where there is one.
@@ -328,121 +266,41 @@ impl Checks<'_> {
                 Some(_) => Err(Rejected::new("safer", "the layout has no risk to halve").into()),
             };
         }
-        let cautious = answer::cautious(instance, risk);
         // The same combinations once more: they count once.
         let searched = self.searched;
-        let found = self.search(&cautious, 1);
+        let claim = Claim {
+            cause: "another layout with at most half the risk is faster",
+            ..Claim::new("safer", plan.safer.as_ref())
+        };
+        self.hold(&answer::cautious(instance, risk), &[claim], None)?;
         self.searched = searched;
-        let Some(found) = found else {
-            return Ok(());
-        };
-        let Some(best) = found.best.first() else {
-            return Ok(());
-        };
-        let is_best = plan
-            .safer
-            .as_ref()
-            .is_some_and(|safer| !is_slower(safer, best));
-        if is_best {
-            return Ok(());
-        }
-        if self.is_weaker(instance) {
-            self.note(ROWS);
-            return Ok(());
-        }
-        let cause = "another layout with at most half the risk is faster";
-        Err(Rejected::better("safer", cause, instance, best).into())
-    }
-
-    /// The layout that misses the demands is the fastest.
-    fn missed(&mut self, instance: &Instance, why: &Infeasibility) -> Result<(), Stop> {
-        let nearest = why.nearest.as_ref();
-        let Some(fastest) = nearest.and_then(|nearest| nearest.evaluated.as_ref()) else {
-            return Ok(());
-        };
-        let Some(found) = self.search(instance, 1) else {
-            return Ok(());
-        };
-        is_whole(&why.proof, &found)?;
-        match found.best.first() {
-            Some(best) if is_slower(fastest, best) && !self.is_weaker(instance) => {
-                let place = "infeasibility.nearest.layout";
-                Err(Rejected::better(place, "another layout is faster", instance, best).into())
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// No combination has a layout.
-    fn infeasible(
-        &mut self,
-        instance: &Instance,
-        place: &str,
-        proof: Option<&Proof>,
-    ) -> Result<(), Stop> {
-        let Some(found) = self.search(instance, 1) else {
-            return Ok(());
-        };
-        if let Some(proof) = proof {
-            is_whole(proof, &found)?;
-        }
-        match found.best.into_iter().next() {
-            None => Ok(()),
-            Some(_) if self.is_weaker(instance) => {
-                self.note(ROWS);
-                Ok(())
-            }
-            Some(best) => {
-                let cause = "a layout satisfies every rule";
-                Err(Rejected::better(place, cause, instance, &best).into())
-            }
-        }
+        Ok(())
     }
 
     /// One number of GPUs of an answer that leaves it open.
-    fn count(&mut self, count: &objective::Stated) -> Result<(), Stop> {
-        match count.status {
-            "optimal" => {
-                let Some(found) = self.search(&count.instance, 1) else {
-                    return Ok(());
-                };
-                match (count.layout, found.best.into_iter().next()) {
-                    (Some(stated), Some(best)) if is_slower(stated, &best) => {
-                        if self.is_weaker(&count.instance) {
-                            self.note(ROWS);
-                            return Ok(());
-                        }
-                        let place = format!("{}.layout", count.place);
-                        Err(Rejected::better(
-                            place,
-                            "another layout is faster",
-                            &count.instance,
-                            &best,
-                        )
-                        .into())
-                    }
-                    _ => Ok(()),
-                }
-            }
-            "infeasible" => {
-                let place = format!("{}.status", count.place);
-                self.infeasible(&count.instance, &place, None)
-            }
-            _ => Ok(()),
-        }
+    fn count(&mut self, at: usize, count: &Count, asked: &Instance) -> Result<(), Stop> {
+        let (key, layout) = match &count.best {
+            Some(Best::Optimal(layout)) => ("layout", Some(layout)),
+            Some(Best::Infeasible) => ("status", None),
+            _ => return Ok(()),
+        };
+        let claim = Claim::new(format!("objective.counts[{at}].{key}"), layout);
+        self.hold(&on(asked, count.gpus), &[claim], None)
     }
 
     /// Which rules clash, and the layout that is nearest to being possible.
-    fn reasons(&mut self, document: &serde_json::Value, mut answer: Answer) -> Result<(), Stop> {
+    fn reasons(&mut self, document: &Value, answer: &Answer) -> Result<(), Stop> {
         let proof = answer.outcome.proof().clone();
-        let left = self.options.deadline;
-        let why = infeasibility::explain(&answer.instance, proof, left)?;
+        let why = infeasibility::explain(&answer.instance, proof, self.options.deadline)?;
         if why.clashing_rules.is_empty() {
             self.note("`infeasibility`: the time limit ended the search for reasons");
             return Ok(());
         }
-        answer.outcome = Outcome::Infeasible(why);
-        figures::compare(document, &answer, None)
+        let explained = Answer {
+            outcome: Outcome::Infeasible(why),
+            ..answer.clone()
+        };
+        figures::compare(document, &explained, None)
     }
 }
 
@@ -452,35 +310,29 @@ const ROWS: &str = "optimality under your constraints over layers: the search do
 
 /// A proof over a whole space counts the combinations that the search finds in it.
 fn is_whole(proof: &Proof, found: &Found) -> Result<(), Stop> {
-    let (place, stated, recomputed) = if proof.cells != found.extent.total {
-        let counts = (proof.cells, found.extent.total);
-        ("proof.cells", counts.0.to_string(), counts.1.to_string())
-    } else if proof.applied_before != found.applied_before {
-        let rules = (&proof.applied_before, &found.applied_before);
-        (
-            "proof.applied_before",
-            rules.0.join(", "),
-            rules.1.join(", "),
-        )
-    } else if proof.extent == plan::Extent::Cut {
-        ("proof.extent", "cut".to_owned(), "whole".to_owned())
-    } else {
-        return Ok(());
-    };
-    Err(Rejected {
-        stated: Some(stated),
-        recomputed: Some(recomputed),
-        ..Rejected::new(place, "the space has other combinations")
+    let rules = [&proof.applied_before, &found.applied_before].map(|rules| rules.join(", "));
+    let [stated_rules, rules] = rules;
+    let counts = [proof.cells, found.counts.total].map(|count| count.to_string());
+    let [stated_cells, cells] = counts;
+    let facts = [
+        ("proof.cells", stated_cells, cells),
+        ("proof.applied_before", stated_rules, rules),
+        ("proof.extent", proof.extent.to_string(), "whole".to_owned()),
+    ];
+    let mut facts = facts.into_iter();
+    match facts.find(|(_, stated, recomputed)| stated != recomputed) {
+        None => Ok(()),
+        Some((place, stated, recomputed)) => Err(Rejected {
+            stated: Some(stated),
+            recomputed: Some(recomputed),
+            ..Rejected::new(place, "the space has other combinations")
+        }
+        .into()),
     }
-    .into())
 }
 
-/// Whether a layout takes longer than another by more than the tolerance.
-fn is_slower(stated: &Evaluated, best: &Evaluated) -> bool {
-    is_slower_by(stated, best, TOLERANCE)
-}
-
-fn is_slower_by(stated: &Evaluated, best: &Evaluated, tolerance: f64) -> bool {
-    let time = |evaluated: &Evaluated| -> Seconds { evaluated.prediction.step_time };
-    time(stated) > time(best) * (1.0 + tolerance)
+/// Whether a layout takes longer than another by more than a tolerance.
+fn is_slower(stated: &Evaluated, best: &Evaluated, tolerance: f64) -> bool {
+    let [stated, best] = [stated, best].map(|evaluated| evaluated.prediction.step_time);
+    stated > best * (1.0 + tolerance)
 }

@@ -2,49 +2,42 @@
 
 use serde_json::Value;
 
-use super::answer::{self, Answer, Asked};
+use super::answer::{self, Answer};
 use super::{Rejected, Stop};
+use crate::axis::AxisSet;
 use crate::instance::Instance;
 use crate::plan::{Evaluated, Infeasibility, Outcome};
 use crate::planner::Best;
 use crate::planner::objective::{self, Count, Goal, Objective};
-
-/// What is said of a number of GPUs.
-pub(super) struct Stated<'a> {
-    pub(super) place: String,
-    pub(super) instance: Instance,
-    pub(super) status: &'static str,
-    pub(super) layout: Option<&'a Evaluated>,
-}
-
-impl<'a> Stated<'a> {
-    pub(super) fn new(at: usize, count: &'a Count, asked: &Instance) -> Self {
-        Self {
-            place: format!("objective.counts[{at}]"),
-            instance: objective::on(asked, count.gpus),
-            status: count.best.as_ref().map_or("too-slow", Best::status),
-            layout: count.fastest(),
-        }
-    }
-}
+use crate::report::document::{
+    CountDocument, CountStatus, InfeasibilityDocument, ObjectiveDocument,
+};
 
 /// The answer, chosen anew among what it says of each number of GPUs.
-pub(super) fn read(document: &Value, asked: &Asked, goal: Goal) -> Result<Answer, Stop> {
-    let list = document["objective"]["counts"].as_array();
-    let list = list.ok_or_else(|| Rejected::new("objective.counts", "it is missing"))?;
-    let counts = list.iter().enumerate();
+pub(super) fn read(
+    document: &Value,
+    stated: &ObjectiveDocument,
+    asked: Instance,
+    diverse: AxisSet,
+) -> Result<Answer, Stop> {
+    let goal = answer::goal(stated, &asked)?;
+    let counts = stated.counts.iter().enumerate();
     let counts = counts
-        .map(|(at, stated)| count(at, stated, asked, &goal))
+        .map(|(at, stated)| count(at, stated, &asked, &goal))
         .collect::<Result<Vec<_>, _>>()?;
-    if !is_enough(&goal, &counts) {
+    let enough = match objective::enough(&goal, &counts) {
+        Some(needed) if goal.objective == Objective::FewestGpus => needed,
+        _ => goal.counts.len(),
+    };
+    if enough != counts.len() {
         let cause = "these are not the numbers of GPUs that decide";
         return Err(Rejected::new("objective.counts", cause).into());
     }
     let counts_are_proven = counts.iter().all(Count::is_proven);
     let deciding = objective::deciding(&goal, &counts);
     let gpus = deciding.map_or(goal.counts[goal.counts.len() - 1], |count| count.gpus);
-    let instance = objective::on(&asked.instance, gpus);
-    let outcome = answer::outcome(document, &instance)?;
+    let instance = objective::on(&asked, gpus);
+    let outcome = answer::outcome(document, &instance, diverse)?;
     let fastest = match deciding.and_then(Count::fastest) {
         Some(fastest) => Some(fastest.clone()),
         None => slow(document, &instance, &counts)?,
@@ -65,8 +58,14 @@ pub(super) fn read(document: &Value, asked: &Asked, goal: Goal) -> Result<Answer
         }
         (outcome, _) => outcome,
     };
-    let over = (goal, counts);
-    Ok(Answer::over(asked, over, instance, outcome, misses_demands))
+    Ok(Answer {
+        asked,
+        instance,
+        outcome,
+        diverse,
+        over: Some((goal, counts)),
+        misses_demands,
+    })
 }
 
 /// Where the last number of GPUs is too slow whatever the layout: the layout that is said to miss the
@@ -76,43 +75,39 @@ fn slow(
     instance: &Instance,
     counts: &[Count],
 ) -> Result<Option<Evaluated>, Stop> {
-    let nearest = &document["infeasibility"]["nearest"];
+    let stated: Option<InfeasibilityDocument> = answer::at(document, "infeasibility")?;
     let is_too_slow = counts.last().is_some_and(|count| count.best.is_none());
-    let rules = nearest["violations"].as_array().into_iter().flatten();
-    let mut rules = rules.filter_map(|violation| violation["rule"].as_str());
-    let is_slow = rules.any(|rule| rule == objective::DEADLINE);
-    if !is_too_slow || !is_slow {
+    let Some(nearest) = stated
+        .and_then(|stated| stated.nearest)
+        .filter(|_| is_too_slow)
+    else {
+        return Ok(None);
+    };
+    let mut rules = nearest.violations.iter();
+    if !rules.any(|violation| violation.rule == objective::DEADLINE) {
         return Ok(None);
     }
     let place = "infeasibility.nearest.layout";
-    answer::legal(instance, &nearest["layout"], place).map(Some)
-}
-
-/// Whether an answer says something of every number of GPUs that it has to.
-fn is_enough(goal: &Goal, counts: &[Count]) -> bool {
-    let all = goal.counts.iter();
-    all.zip(counts).all(|(gpus, count)| *gpus == count.gpus)
-        && match objective::enough(goal, counts) {
-            Some(needed) if goal.objective == Objective::FewestGpus => needed == counts.len(),
-            _ => counts.len() == goal.counts.len(),
-        }
+    answer::legal(instance, nearest.layout, place).map(Some)
 }
 
 /// What a document says of one number of GPUs, its figures computed anew.
-fn count(at: usize, stated: &Value, asked: &Asked, goal: &Goal) -> Result<Count, Stop> {
+fn count(at: usize, stated: &CountDocument, asked: &Instance, goal: &Goal) -> Result<Count, Stop> {
     let place = |key: &str| format!("objective.counts[{at}].{key}");
-    let gpus = answer::count(&stated["gpus"])
-        .ok_or_else(|| Rejected::new(place("gpus"), "it is missing or not possible"))?;
-    let instance = objective::on(&asked.instance, gpus);
+    let gpus = stated.gpus;
+    if goal.counts.get(at) != Some(&gpus) {
+        let cause = "it is not the next of the numbers that were to be tried";
+        return Err(Rejected::new(place("gpus"), cause).into());
+    }
+    let instance = objective::on(asked, gpus);
     let least_step_time = objective::least_step_time(&instance.job);
-    let layout = || answer::legal(&instance, &stated["layout"], &place("layout"));
-    let best = match answer::text_at(stated, "status")? {
-        "optimal" => Some(Best::Optimal(layout()?)),
-        "feasible" => Some(Best::Feasible(layout()?)),
-        "infeasible" => Some(Best::Infeasible),
-        "unknown" => Some(Best::Unknown),
-        "too-slow" => None,
-        _ => return Err(Rejected::new(place("status"), "there is no such status").into()),
+    let layout = || answer::legal(&instance, stated.layout.clone(), &place("layout"));
+    let best = match stated.status {
+        CountStatus::Optimal => Some(Best::Optimal(layout()?)),
+        CountStatus::Feasible => Some(Best::Feasible(layout()?)),
+        CountStatus::Infeasible => Some(Best::Infeasible),
+        CountStatus::Unknown => Some(Best::Unknown),
+        CountStatus::TooSlow => None,
     };
     let longest = goal.longest_step();
     let is_too_slow = longest.is_some_and(|longest| least_step_time > longest);

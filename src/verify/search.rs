@@ -13,7 +13,7 @@ use formulations::staged::bounds::balance_bound;
 use formulations::staged::optimum_within;
 use rayon::prelude::*;
 
-use super::Options;
+use super::{Counts, Options};
 use crate::axis::AxisSet;
 use crate::instance::Instance;
 use crate::layout::Layout;
@@ -37,40 +37,9 @@ pub(super) struct Search<'a> {
 pub(super) struct Found {
     /// The best layouts, best first, each of another combination, or different in one of the axes.
     pub(super) best: Vec<Evaluated>,
-    pub(super) extent: Extent,
+    pub(super) counts: Counts,
     /// Rules whose violators are no part of the space's combinations.
     pub(super) applied_before: Vec<&'static str>,
-}
-
-/// Combinations of a space by how the search dealt with them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Extent {
-    /// All.
-    pub total: u64,
-    /// They break a rule on discrete choices.
-    pub broken: u64,
-    /// Before any layout was found, none of theirs was either.
-    pub infeasible: u64,
-    /// Their bound is above what was found.
-    pub pruned: u64,
-    /// Their best layout was computed, or that it is worse than what was found.
-    pub solved: u64,
-    /// The time was over before.
-    pub open: u64,
-}
-
-impl Extent {
-    /// Both together.
-    pub(super) const fn and(self, other: Self) -> Self {
-        Self {
-            total: self.total + other.total,
-            broken: self.broken + other.broken,
-            infeasible: self.infeasible + other.infeasible,
-            pruned: self.pruned + other.pruned,
-            solved: self.solved + other.solved,
-            open: self.open + other.open,
-        }
-    }
 }
 
 /// The best layouts of the space, of those that the time allowed.
@@ -78,17 +47,17 @@ pub(super) fn search(instance: &Instance, search: &Search) -> Found {
     let table = CostTable::exactly(instance, search.formulation);
     let broken = table.entries.iter();
     let broken = broken.filter(|entry| !entry.broken.is_empty()).count();
-    let (best, extent) = over_stages(&table, search);
+    let (best, counts) = over_stages(&table, search);
     let best = best
         .into_iter()
         .map(|layout| planner::evaluate(instance, layout));
     let rules = table.applied_before.iter();
     Found {
         best: best.collect(),
-        extent: Extent {
-            total: extent.total + broken as u64,
+        counts: Counts {
+            total: counts.total + broken as u64,
             broken: broken as u64,
-            ..extent
+            ..counts
         },
         applied_before: rules.map(|rule| rule.as_str()).collect(),
     }
@@ -130,7 +99,7 @@ impl Known {
 }
 
 /// Over every cut and checkpointing that the framework takes.
-fn over_stages(table: &CostTable, search: &Search) -> (Vec<Layout>, Extent) {
+fn over_stages(table: &CostTable, search: &Search) -> (Vec<Layout>, Counts) {
     let layers = i64::from(table.instance.job.transformer.layers);
     let choices = choices(table);
     let candidates = choices.iter().map(|it| it.candidate(table.formulation));
@@ -189,7 +158,7 @@ fn over_stages(table: &CostTable, search: &Search) -> (Vec<Layout>, Extent) {
     } else {
         (rest, 0)
     };
-    let extent = Extent {
+    let counts = Counts {
         total,
         broken: 0,
         infeasible,
@@ -197,5 +166,5 @@ fn over_stages(table: &CostTable, search: &Search) -> (Vec<Layout>, Extent) {
         solved: visited - infeasible,
         open,
     };
-    (known.layouts(search.count), extent)
+    (known.layouts(search.count), counts)
 }

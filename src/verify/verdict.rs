@@ -3,9 +3,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Accepted, Extent, Named, Rejected, Verdict};
-use crate::plan::Formulation;
-use crate::report::document::{Document, LayoutDocument, Status, rounded, rounded_probability};
+use super::Checks;
+use super::answer::Answer as Checked;
+use crate::instance::Instance;
+use crate::plan::{Evaluated, Formulation, Status};
+use crate::report::document::{Document, LayoutDocument, rounded, rounded_probability};
 use crate::report::layout_text::line;
 use crate::report::style::{Meaning, Style, wrap};
 use crate::report::{Answer, number};
@@ -21,7 +23,7 @@ pub struct VerdictDocument {
     /// What was checked; null where the answer is rejected.
     pub proven: Option<ProvenDocument>,
     /// The first thing that is wrong; empty where the answer is accepted.
-    pub reasons: Vec<ReasonDocument>,
+    pub reasons: Vec<Rejected>,
     /// How many are listed.
     pub reason_count: u64,
     /// What was not checked, and why.
@@ -50,7 +52,7 @@ pub struct ProvenDocument {
     pub formulation: Formulation,
     /// Combinations by how they were searched again, over all numbers of GPUs; null where nothing
     /// was to be searched.
-    pub combinations: Option<CountsDocument>,
+    pub combinations: Option<Counts>,
     /// The layout; null where there is none.
     pub layout: Option<LayoutDocument>,
     /// Its MFU; null without a layout.
@@ -63,8 +65,8 @@ pub struct ProvenDocument {
 }
 
 /// Combinations by how the search dealt with them.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct CountsDocument {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Counts {
     /// All combinations of the space.
     pub total: u64,
     /// They break a rule on discrete choices.
@@ -81,7 +83,7 @@ pub struct CountsDocument {
 
 /// Something in an answer that is not as it has to be.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ReasonDocument {
+pub struct Rejected {
     /// Where in the answer, such as `prediction.mfu`.
     pub place: String,
     /// What is wrong.
@@ -110,84 +112,86 @@ impl Document for VerdictDocument {
 }
 
 impl VerdictDocument {
-    /// The verdict on an answer.
-    #[must_use]
-    pub fn new(verdict: &Verdict) -> Self {
-        let (word, proven, reasons, unchecked) = match verdict {
-            Verdict::Accepted(accepted) => {
-                let word = if accepted.is_cut {
-                    VerdictStatus::Unfinished
-                } else {
-                    VerdictStatus::Accepted
-                };
-                let proven = ProvenDocument::new(accepted);
-                (word, Some(proven), Vec::new(), accepted.unchecked.clone())
-            }
-            Verdict::Rejected(rejected) => {
-                let reasons = vec![ReasonDocument::new(rejected)];
-                (VerdictStatus::Rejected, None, reasons, Vec::new())
-            }
-        };
+    pub(super) fn accepted(answer: &Checked, checks: Checks) -> Self {
         Self {
             schema: Self::FORMAT.to_owned(),
-            verdict: word,
-            proven,
-            reason_count: reasons.len() as u64,
-            reasons,
-            unchecked,
+            verdict: if checks.is_cut {
+                VerdictStatus::Unfinished
+            } else {
+                VerdictStatus::Accepted
+            },
+            proven: Some(ProvenDocument::new(answer, checks.searched)),
+            reasons: Vec::new(),
+            reason_count: 0,
+            unchecked: checks.unchecked,
+        }
+    }
+
+    pub(super) fn rejected(reason: Rejected) -> Self {
+        Self {
+            schema: Self::FORMAT.to_owned(),
+            verdict: VerdictStatus::Rejected,
+            proven: None,
+            reasons: vec![reason],
+            reason_count: 1,
+            unchecked: Vec::new(),
         }
     }
 }
 
 impl ProvenDocument {
-    fn new(accepted: &Accepted) -> Self {
-        let layout = accepted.layout.as_ref();
-        let prediction = layout.map(|named| &named.evaluated.prediction);
+    fn new(answer: &Checked, combinations: Option<Counts>) -> Self {
+        let plan = answer.outcome.plan();
+        let choice = plan.map(|plan| BetterDocument::new(&answer.instance, &plan.choice));
+        let risk = plan.map(|plan| plan.choice.prediction.oom_probability);
+        let gap = plan.map(|plan| plan.proof.gap);
         Self {
-            status: accepted.status,
-            formulation: accepted.formulation,
-            combinations: accepted.searched.map(CountsDocument::new),
-            layout: layout.map(layout_document),
-            mfu: prediction.map(|prediction| rounded(prediction.mfu.value())),
-            oom_probability: prediction
-                .map(|prediction| rounded_probability(prediction.oom_probability)),
-            gap: (layout.is_some() && accepted.gap.is_finite()).then(|| rounded(accepted.gap)),
+            status: answer.outcome.status(),
+            formulation: answer.formulation(),
+            combinations,
+            mfu: choice.as_ref().map(|choice| choice.mfu),
+            layout: choice.map(|choice| choice.layout),
+            oom_probability: risk.map(rounded_probability),
+            gap: gap.filter(|gap| gap.is_finite()).map(rounded),
         }
     }
 }
 
-impl ReasonDocument {
-    fn new(rejected: &Rejected) -> Self {
-        let better = rejected.better.as_ref();
+impl Counts {
+    /// Both together.
+    pub(super) const fn and(self, other: Self) -> Self {
         Self {
-            place: rejected.place.clone(),
-            cause: rejected.cause.clone(),
-            stated: rejected.stated.clone(),
-            recomputed: rejected.recomputed.clone(),
-            better: better.map(|named| BetterDocument {
-                layout: layout_document(named),
-                mfu: rounded(named.evaluated.prediction.mfu.value()),
-                step_time_s: rounded(named.evaluated.prediction.step_time.value()),
-            }),
+            total: self.total + other.total,
+            broken: self.broken + other.broken,
+            infeasible: self.infeasible + other.infeasible,
+            pruned: self.pruned + other.pruned,
+            solved: self.solved + other.solved,
+            open: self.open + other.open,
         }
     }
 }
 
-impl CountsDocument {
-    const fn new(extent: Extent) -> Self {
+impl Rejected {
+    pub(super) fn new(place: impl Into<String>, cause: impl Into<String>) -> Self {
         Self {
-            total: extent.total,
-            broken: extent.broken,
-            infeasible: extent.infeasible,
-            pruned: extent.pruned,
-            solved: extent.solved,
-            open: extent.open,
+            place: place.into(),
+            cause: cause.into(),
+            stated: None,
+            recomputed: None,
+            better: None,
         }
     }
 }
 
-fn layout_document(named: &Named) -> LayoutDocument {
-    LayoutDocument::new(&named.evaluated.layout, named.global_batch)
+impl BetterDocument {
+    pub(super) fn new(instance: &Instance, evaluated: &Evaluated) -> Self {
+        let batch = instance.job.workload.global_batch;
+        Self {
+            layout: LayoutDocument::new(&evaluated.layout, batch),
+            mfu: rounded(evaluated.prediction.mfu.value()),
+            step_time_s: rounded(evaluated.prediction.step_time.value()),
+        }
+    }
 }
 
 impl Answer for VerdictDocument {
@@ -195,7 +199,7 @@ impl Answer for VerdictDocument {
     fn text(&self, style: &Style) -> String {
         let mut lines: Vec<String> = Vec::new();
         if let Some(proven) = &self.proven {
-            lines.extend(self.accepted(proven, style));
+            lines.extend(self.proven_lines(proven, style));
         }
         for reason in &self.reasons {
             lines.extend(rejected(reason, style));
@@ -206,7 +210,7 @@ impl Answer for VerdictDocument {
 }
 
 impl VerdictDocument {
-    fn accepted(&self, proven: &ProvenDocument, style: &Style) -> Vec<String> {
+    fn proven_lines(&self, proven: &ProvenDocument, style: &Style) -> Vec<String> {
         let (word, meaning) = match self.verdict {
             VerdictStatus::Unfinished => ("not finished", Meaning::Warning),
             _ => ("accepted", Meaning::Good),
@@ -231,7 +235,7 @@ impl VerdictDocument {
     }
 }
 
-fn rejected(reason: &ReasonDocument, style: &Style) -> Vec<String> {
+fn rejected(reason: &Rejected, style: &Style) -> Vec<String> {
     let headline = format!("rejected: `{}`: {}", reason.place, reason.cause);
     let mut lines = vec![style.wrapped(Meaning::Bad, &headline)];
     if let (Some(stated), Some(recomputed)) = (&reason.stated, &reason.recomputed) {

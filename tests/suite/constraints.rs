@@ -6,7 +6,7 @@ use std::path::Path;
 
 use parlayout::axis::{Axis, FlaggedCombination};
 use parlayout::cost_model::{self, Costs};
-use parlayout::explain::explain;
+use parlayout::explain::{TimeLimits, explain};
 use parlayout::framework::CheckpointRule;
 use parlayout::instance::{self, InputError, Instance, Overrides};
 use parlayout::layout::{Combination, Layout, Stage};
@@ -126,7 +126,7 @@ fn staged_agrees_with_brute_force(instance: &Instance) -> Result<(), TestCaseErr
     let outcome = plan(instance, Formulation::Staged);
     let staged = outcome.plan().map(|plan| plan.choice.prediction.mfu);
     match (staged, brute_force(instance)) {
-        (None, None) => prop_assert_eq!(outcome.status(), "infeasible"),
+        (None, None) => prop_assert_eq!(outcome.status().as_str(), "infeasible"),
         (Some(found), Some(best)) => {
             prop_assert!((found / best - 1.0).abs() < ROUNDING, "{found:?} {best:?}");
         }
@@ -253,7 +253,7 @@ fn rows_shape_a_large_plan() {
     );
     let outcome = plan(&instance, Formulation::Staged);
     let plan = outcome.plan().expect("feasible");
-    assert_eq!(outcome.status(), "optimal");
+    assert_eq!(outcome.status().as_str(), "optimal");
     for layout in std::iter::once(&plan.choice).chain(&plan.alternatives) {
         let (layout, stages) = (&layout.layout, &layout.layout.stages);
         let ends = stages.first().expect("a stage").layers + stages.last().expect("one").layers;
@@ -337,13 +337,13 @@ fn every_output_names_the_row_that_clashes() {
         ],
     );
     let outcome = plan(&instance, Formulation::Staged);
-    let explained = explain(&instance, &|_| None).expect("an answer");
+    let explained = explain(&instance, None, &|_| None, &TimeLimits::NONE).expect("an answer");
     let style = Style::default();
     let outputs = [
         SolutionDocument::new(&instance, &outcome).text(&style),
         SolutionDocument::new(&instance, &outcome).json(),
-        ExplanationDocument::new(&instance, &explained).text(&style),
-        ExplanationDocument::new(&instance, &explained).json(),
+        ExplanationDocument::new(&instance, None, &explained).text(&style),
+        ExplanationDocument::new(&instance, None, &explained).json(),
         batch::json_line(&BatchRow::solved("a.toml", "c0ffee", &outcome)),
     ];
     for output in outputs {

@@ -3,12 +3,12 @@
 mod command;
 mod random;
 
+use parlayout::axis::Assignment;
 use parlayout::change::Change;
-use parlayout::explain::binding::Effect;
-use parlayout::explain::reasons::{Clash, Reasons};
+use parlayout::explain::binding::NEGLIGIBLE;
+use parlayout::explain::reasons::{Reason, Reasons};
 use parlayout::explain::repairs::MOST_REPAIRS;
-use parlayout::explain::why_not::{Verdict, why_not};
-use parlayout::explain::{Explanation, explain};
+use parlayout::explain::{Explanation, TimeLimits, explain};
 use parlayout::instance::{self, Instance, Overrides};
 use parlayout::layout_argument;
 use parlayout::plan::Formulation;
@@ -53,20 +53,25 @@ impl Case {
     }
 
     fn explained(&self) -> Explanation {
-        explain(&self.instance(), &|further| self.reread(further)).expect("an answer")
+        self.answer(None)
+    }
+
+    fn answer(&self, asked: Option<&Assignment>) -> Explanation {
+        let reread = |further: &[String]| self.reread(further);
+        explain(&self.instance(), asked, &reread, &TimeLimits::NONE).expect("an answer")
     }
 
     fn reasons(&self) -> Reasons {
         match self.explained() {
             Explanation::Infeasible(reasons) => *reasons,
-            Explanation::Feasible(binding) => panic!("{}: {binding:?}", self.name),
+            other => panic!("{}: {other:?}", self.name),
         }
     }
 
     /// Compares the table with a snapshot.
     fn shows(&self, snapshot_name: &str) {
-        let text =
-            ExplanationDocument::new(&self.instance(), &self.explained()).text(&Style::default());
+        let text = ExplanationDocument::new(&self.instance(), None, &self.explained())
+            .text(&Style::default());
         check_narrow(&text);
         let arguments: Vec<String> = self
             .sets
@@ -83,17 +88,17 @@ impl Case {
 
     fn asks(&self, asked: &str, snapshot_name: &str) {
         let asked = layout_argument::parse_assignment(asked).expect("known axes");
-        let answer =
-            why_not(&self.instance(), &asked, &|further| self.reread(further)).expect("an answer");
-        let text = ExplanationDocument::why_not(&self.instance(), &answer).text(&Style::default());
+        let answer = self.answer(Some(&asked));
+        let document = ExplanationDocument::new(&self.instance(), Some(&asked), &answer);
+        let text = document.text(&Style::default());
         check_narrow(&text);
         snapshot(&format!("explain_{snapshot_name}"), &text);
     }
 }
 
-fn names(clash: &Clash) -> Vec<String> {
-    let reasons = clash.reasons();
-    reasons.map(|it| it.name.clone()).collect()
+fn names(clash: &[Reason]) -> Vec<String> {
+    let reasons = clash.iter();
+    reasons.map(|it| it.requirement.clone()).collect()
 }
 
 /// Lines are narrow, but for commands, which are never broken.
@@ -162,15 +167,19 @@ fn check_reasons(case: &Case) -> Reasons {
     let analysis = analyse(&instance, Formulation::Staged, Deadline::NEVER).expect("an answer");
     check_analysis(&instance, &analysis);
     let reasons = case.reasons();
-    for reason in reasons.clashes.iter().flat_map(|clash| &clash.each_enough) {
-        let alone = RuleSet::EMPTY.with(reason.requirement);
-        let correction = analysis.corrections.iter().find(|it| it.dropped == alone);
-        let witness = correction.expect("each is a correction").witness;
+    for reason in reasons.clashes.iter().flatten().filter(|it| it.enough) {
+        let is_alone = |dropped: RuleSet| {
+            let names = dropped.iter().map(|it| it.name(&instance));
+            names.eq([reason.requirement.clone()])
+        };
+        let mut corrections = analysis.corrections.iter();
+        let correction = corrections.find(|it| is_alone(it.dropped));
+        let correction = correction.expect("each is a correction");
         assert!(
-            is_solved(&without(&instance, alone, &witness)),
+            is_solved(&without(&instance, correction.dropped, &correction.witness)),
             "{}: without {} there is no layout",
             case.name,
-            reason.name
+            reason.requirement
         );
     }
     assert!(reasons.repairs.len() <= MOST_REPAIRS);
@@ -206,7 +215,7 @@ fn shipped_infeasible_instances_are_explained() {
         let case = Case::new(name, &[]);
         let reasons = check_reasons(&case);
         assert_eq!(reasons.clashes.len(), 1, "{name}");
-        assert!(!reasons.clashes[0].each_enough.is_empty(), "{name}");
+        assert!(reasons.clashes[0][0].enough, "{name}");
         assert!(reasons.repairs.len() >= 2, "{name}");
         case.shows(name);
     }
@@ -287,7 +296,7 @@ fn structural_clashes_are_explained() {
     for (case, name, expected) in cases {
         let reasons = check_reasons(&case);
         assert_eq!(names(&reasons.clashes[0]).join(", "), expected, "{name}");
-        assert!(reasons.clashes[0].besides.is_empty(), "{name}");
+        assert!(reasons.clashes[0].iter().all(|it| it.enough), "{name}");
         assert!(!reasons.repairs.is_empty(), "{name}");
         case.shows(name);
     }
@@ -297,7 +306,7 @@ fn structural_clashes_are_explained() {
 fn several_clashes_are_told_apart() {
     let case = Case::new("llama-65b-2k-16gpu-24gb", &["search.micro_batch=5"]);
     let reasons = check_reasons(&case);
-    assert!(reasons.clashes[0].each_enough.is_empty());
+    assert!(!reasons.clashes[0][0].enough);
     assert_eq!(reasons.clashes.len(), 2);
     case.shows("two_clashes");
 }
@@ -406,7 +415,7 @@ fn what_binds_is_found_by_solving_again() {
         panic!("the instance has a layout");
     };
     let best = binding.plan.choice.prediction.mfu;
-    assert!(binding.effects.iter().any(Effect::binds));
+    assert!(binding.effects.iter().any(|it| it.gain > NEGLIGIBLE));
     for effect in &binding.effects {
         // Dropping a limit never costs anything, but for rounding.
         let without = effect.without.prediction.mfu;
@@ -430,9 +439,9 @@ fn why_not_shows_where_the_time_goes() {
     let best = &best.plan().expect("a layout").choice.layout.combination;
     let chosen = format!("tensor_parallel={}", best.tensor_parallel);
     let asked = layout_argument::parse_assignment(&chosen).expect("known");
-    let answer = why_not(&paper.instance(), &asked, &|_| None).expect("an answer");
-    assert!(matches!(answer.verdict, Verdict::Chosen(_)));
-    let text = ExplanationDocument::why_not(&paper.instance(), &answer).json();
+    let answer = paper.answer(Some(&asked));
+    assert!(matches!(answer, Explanation::Chosen(_)));
+    let text = ExplanationDocument::new(&paper.instance(), Some(&asked), &answer).json();
     let document: serde_json::Value = serde_json::from_str(&text).expect("JSON");
     assert_eq!(document["why_not"]["verdict"], "chosen");
 }
@@ -441,7 +450,6 @@ fn why_not_shows_where_the_time_goes() {
 fn a_choice_without_any_layout_is_said_so() {
     let case = Case::new("llama-65b-2k-16gpu-24gb", &[]);
     let asked = layout_argument::parse_assignment("tensor_parallel=8").expect("known");
-    let answer =
-        why_not(&case.instance(), &asked, &|further| case.reread(further)).expect("an answer");
-    assert!(matches!(answer.verdict, Verdict::NothingPossible(_)));
+    let answer = case.answer(Some(&asked));
+    assert!(matches!(answer, Explanation::Infeasible(_)));
 }

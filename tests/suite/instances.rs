@@ -44,7 +44,7 @@ fn the_papers_instances_are_optimal() {
         }
         let instance = instance::read(&path, &Overrides::none()).expect("shipped files are valid");
         let outcome = planner::plan(&instance, &PlanOptions::default()).expect("an answer");
-        assert_eq!(outcome.status(), "optimal", "{}", instance.name);
+        assert_eq!(outcome.status().as_str(), "optimal", "{}", instance.name);
         assert!(
             outcome.proof().gap.abs() < f64::EPSILON,
             "{}",

@@ -172,7 +172,7 @@ fn gpu_hours_are_least_over_every_number() {
     let (_, gpus) = least.expect("some number meets the deadline");
     assert_eq!(answer.instance.job.cluster.gpus, gpus);
     assert_eq!(answer.counts.len(), goal.counts.len());
-    assert_eq!(answer.outcome.status(), "optimal");
+    assert_eq!(answer.outcome.status().as_str(), "optimal");
     for count in &answer.counts {
         if count.best.is_none() {
             let least = count.least_step_time;
@@ -215,7 +215,10 @@ fn the_run_is_what_the_deadline_is_for() {
     let nearest = why.nearest.expect("64 GPUs are near");
     assert_eq!(nearest.violations.len(), 1);
     goal.deadline = Some(Seconds::new(31_000.0));
-    assert_eq!(answer(&instance, &goal).outcome.status(), "optimal");
+    assert_eq!(
+        answer(&instance, &goal).outcome.status().as_str(),
+        "optimal"
+    );
 }
 
 #[test]

@@ -168,7 +168,7 @@ fn a_time_limit_bounds_the_listing_too() {
             let proof = outcome.proof();
             assert!(milliseconds > 0 || proof.extent == Extent::Cut);
             let Some(plan) = outcome.plan() else {
-                assert_eq!(outcome.status(), "unknown");
+                assert_eq!(outcome.status().as_str(), "unknown");
                 continue;
             };
             let found = plan.choice.prediction.mfu.value();

@@ -10,7 +10,7 @@ use parlayout::planner::{self, Deadline, PlanOptions};
 use parlayout::quantity::{Mfu, Seconds};
 use parlayout::report::Document;
 use parlayout::report::document::SolutionDocument;
-use parlayout::verify::{self, Options, Verdict};
+use parlayout::verify::{self, Options, VerdictDocument, VerdictStatus};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ use crate::support::{cases, instances, parse, random_instance};
 mod hostile;
 mod tampering;
 
-fn verify(text: &str) -> Result<Verdict, verify::VerifyError> {
+fn verify(text: &str) -> Result<VerdictDocument, verify::VerifyError> {
     let options = Options {
         deadline: Deadline::NEVER,
         progress: &|_, _| {},
@@ -31,7 +31,7 @@ fn verify(text: &str) -> Result<Verdict, verify::VerifyError> {
 /// Demands that an answer is accepted, and returns what was not checked.
 fn accepted(text: &str) -> Vec<String> {
     match verify(text) {
-        Ok(Verdict::Accepted(accepted)) => accepted.unchecked,
+        Ok(document) if document.verdict == VerdictStatus::Accepted => document.unchecked,
         other => panic!("{other:?}\n{text}"),
     }
 }
@@ -39,7 +39,9 @@ fn accepted(text: &str) -> Vec<String> {
 /// Demands that an answer is rejected, and returns the place.
 fn rejected(text: &str) -> String {
     match verify(text) {
-        Ok(Verdict::Rejected(rejected)) => rejected.place,
+        Ok(document) if document.verdict == VerdictStatus::Rejected => {
+            document.reasons[0].place.clone()
+        }
         other => panic!("{other:?}\n{text}"),
     }
 }
@@ -214,15 +216,9 @@ fn limits_are_said() {
         deadline: Deadline::after(Some(std::time::Duration::ZERO)),
         progress: &|_, _| {},
     };
-    match verify::verify(&document, &options) {
-        Ok(Verdict::Accepted(accepted)) => {
-            assert!(
-                accepted.is_cut && !accepted.unchecked.is_empty(),
-                "{accepted:?}"
-            );
-        }
-        other => panic!("{other:?}"),
-    }
+    let verdict = verify::verify(&document, &options).expect("it is an answer");
+    assert_eq!(verdict.verdict, VerdictStatus::Unfinished);
+    assert!(!verdict.unchecked.is_empty(), "{verdict:?}");
     let outcome = planner::plan(&instance, &PlanOptions::default()).expect("an answer");
     let Outcome::Optimal(mut plan) = outcome else {
         panic!("{}", outcome.status());

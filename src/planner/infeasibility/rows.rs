@@ -2,7 +2,6 @@
 
 use crate::axis::FlaggedCombination;
 use crate::instance::Instance;
-use crate::layout::Checkpointing;
 use crate::planner::{Deadline, PlanError, constraints};
 use crate::rules::{self, Remedy, Requirement, Rule, RuleSet};
 
@@ -120,10 +119,7 @@ impl Rows<'_> {
                 return Ok(None);
             }
             if let Some(best) = best_layout(&relaxed, self.deadline)? {
-                let witness = FlaggedCombination {
-                    combination: best.layout.combination,
-                    checkpointing: Checkpointing::None,
-                };
+                let witness = FlaggedCombination::plain(best.layout.combination);
                 return Ok(Some(Correction { dropped, witness }));
             }
         }

@@ -9,13 +9,13 @@ use crate::axis::{Axis, FlaggedCombination};
 use crate::instance::Instance;
 use crate::layout::{Checkpointing, Combination};
 use crate::plan::Formulation;
-use crate::planner::quantise::{CellUnits, UNLIMITED};
+use crate::planner::quantise::{self, CellUnits};
 use crate::planner::{Deadline, PlanError};
 use crate::rules::{self, Requirement, Rule, RuleSet};
 use crate::space::{Node, Step, Walk};
 
 use super::memory_bound::{leanest, may_fit};
-use super::memory_fit::{MemoryFit, Shortfall};
+use super::memory_fit::{Freedom, Trial, units};
 use super::relaxation::heads_are_alike;
 use super::values::all_values;
 
@@ -37,7 +37,8 @@ pub(super) struct Search<'a> {
     values: [Vec<u32>; Axis::COUNT],
     /// What each checkpointing flag can break.
     of_flags: Vec<Requirement>,
-    fit: MemoryFit,
+    /// The framework's own rules on stages first, then fewer of them.
+    freedoms: Vec<Freedom>,
     /// Most requirements that a combination may break.
     level: u32,
     /// Whether a combination was left out because it breaks more.
@@ -46,19 +47,11 @@ pub(super) struct Search<'a> {
     capacity: i64,
     /// Whether memory is over the capacity whatever follows, by the number of axes decided.
     is_over: [bool; Axis::COUNT],
-    goal: Goal,
+    /// The smallest corrections so far.
+    found: Vec<Correction>,
     deadline: Deadline,
     /// Whether the time was over before all was looked at.
     is_late: bool,
-}
-
-/// What is looked for.
-#[derive(Debug)]
-enum Goal {
-    /// The smallest corrections, so far.
-    Corrections(Vec<Correction>),
-    /// The combination that keeps everything but memory and misses least, so far.
-    LeastShortfall(Option<Shortfall>),
 }
 
 /// Axes from the outermost loop to the innermost: what decides most of the rules comes first, then
@@ -92,17 +85,16 @@ impl<'a> Search<'a> {
         formulation: Formulation,
         deadline: Deadline,
     ) -> Self {
-        let fit = MemoryFit::new(instance, formulation);
         Self {
             instance,
             values: all_values(instance),
             of_flags: Vec::new(),
             level: 0,
             cut_short: false,
-            capacity: fit.capacity(),
+            capacity: quantise::capacity(instance),
             is_over: [false; Axis::COUNT],
-            goal: Goal::Corrections(Vec::new()),
-            fit,
+            found: Vec::new(),
+            freedoms: Freedom::all(instance, formulation),
             deadline,
             is_late: false,
         }
@@ -122,13 +114,9 @@ impl<'a> Search<'a> {
                 break;
             }
         }
-        Ok(match self.goal {
-            Goal::Corrections(mut found) => {
-                found.sort_by_key(|it| (it.dropped.len(), it.dropped));
-                found
-            }
-            Goal::LeastShortfall(_) => Vec::new(),
-        })
+        let key = |it: &Correction| (it.dropped.len(), it.dropped);
+        self.found.sort_by_key(key);
+        Ok(self.found)
     }
 
     /// Whether some combination breaks nothing.
@@ -139,25 +127,6 @@ impl<'a> Search<'a> {
     pub(super) fn finds_layout(mut self) -> Result<bool, PlanError> {
         self.run()?;
         Ok(self.is_feasible())
-    }
-
-    /// Of the combinations that keep everything but memory, the one that misses least.
-    ///
-    /// # Errors
-    ///
-    /// When the time is over.
-    pub(super) fn least_shortfall(mut self) -> Result<Option<Shortfall>, PlanError> {
-        let capacity = self.capacity;
-        self.goal = Goal::LeastShortfall(None);
-        self.capacity = UNLIMITED;
-        self.run()?;
-        Ok(match self.goal {
-            Goal::LeastShortfall(Some(least)) => Some(Shortfall {
-                amount: self.capacity + 1 - capacity,
-                ..least
-            }),
-            _ => None,
-        })
     }
 
     /// Visits all combinations.
@@ -180,15 +149,12 @@ impl<'a> Search<'a> {
     }
 
     fn is_feasible(&self) -> bool {
-        matches!(&self.goal, Goal::Corrections(found)
-            if found.iter().any(|correction| correction.dropped.is_empty()))
+        self.found.iter().any(|it| it.dropped.is_empty())
     }
 
     /// Whether a combination that breaks `broken` is of no use.
     fn is_hopeless(&mut self, broken: RuleSet) -> bool {
-        if let Goal::Corrections(found) = &self.goal
-            && found.iter().any(|it| it.dropped.is_part_of(broken))
-        {
+        if self.found.iter().any(|it| it.dropped.is_part_of(broken)) {
             return true;
         }
         let breaks_more = broken.len() > self.level;
@@ -215,10 +181,6 @@ impl<'a> Search<'a> {
         }
         let is_over = self.is_over(node, &combination);
         self.is_over[node.decided] = is_over;
-        // Worse than the best so far.
-        if is_over && matches!(self.goal, Goal::LeastShortfall(_)) {
-            return Step::Skip;
-        }
         let broken = broken.with_if(Rule::MemoryCapacity, is_over);
         if self.is_hopeless(broken) {
             return Step::Skip;
@@ -263,25 +225,36 @@ impl<'a> Search<'a> {
                 node.open(),
                 self.capacity,
             );
-        let all = flags(&self.values);
-        let fits = fits_by_bound
-            && (node.decided != BOUNDED || self.fit.may_fit(&lean, &all, self.capacity));
+        let fits = fits_by_bound && (node.decided != BOUNDED || self.fits_without_rules(&lean));
         !fits
+    }
+
+    /// Whether some layout of a combination fits whatever the framework's rules.
+    fn fits_without_rules(&self, combination: &Combination) -> bool {
+        let trial = Trial {
+            combination,
+            units: &units(self.instance, combination),
+            flags: &flags(&self.values),
+        };
+        let freest = self.freedoms.last();
+        freest.is_some_and(|freest| freest.fits(trial, self.capacity))
     }
 
     /// Judges stages and memory of a combination under every set of checkpointing flags.
     fn judge(&mut self, broken: RuleSet, combination: &Combination) {
-        let mut units: Option<CellUnits> = None;
+        let mut own: Option<CellUnits> = None;
         for (of_flags, flags) in self.flag_sets(combination) {
             let broken = broken.union(of_flags);
             if self.is_hopeless(broken) {
                 continue;
             }
-            let units = units.get_or_insert_with(|| self.fit.units(combination));
-            match self.goal {
-                Goal::Corrections(_) => self.judge_freedoms(broken, combination, units, &flags),
-                Goal::LeastShortfall(_) => self.take_shortfall(combination, units, &flags),
-            }
+            let units = own.get_or_insert_with(|| units(self.instance, combination));
+            let trial = Trial {
+                combination,
+                units,
+                flags: &flags,
+            };
+            self.judge_freedoms(broken, trial);
         }
     }
 
@@ -319,58 +292,28 @@ impl<'a> Search<'a> {
     }
 
     /// Judges a combination with the framework's rules on stages and without them.
-    fn judge_freedoms(
-        &mut self,
-        broken: RuleSet,
-        combination: &Combination,
-        units: &CellUnits,
-        flags: &[Checkpointing],
-    ) {
-        for index in 0..self.fit.freedoms.len() {
-            let freedom = &self.fit.freedoms[index];
+    fn judge_freedoms(&mut self, broken: RuleSet, trial: Trial) {
+        for index in 0..self.freedoms.len() {
+            let freedom = &self.freedoms[index];
             let broken = broken.union(freedom.dropped);
-            if !MemoryFit::has_cut(freedom, combination) || self.is_hopeless(broken) {
+            if !freedom.has_cut(trial.combination) || self.is_hopeless(broken) {
                 continue;
             }
-            let freedom = &self.fit.freedoms[index];
             let is_over = !broken.contains(Rule::MemoryCapacity)
-                && !self
-                    .fit
-                    .fits(freedom, combination, units, flags, self.capacity);
+                && !self.freedoms[index].fits(trial, self.capacity);
             let dropped = broken.with_if(Rule::MemoryCapacity, is_over);
             if self.is_hopeless(dropped) {
                 continue;
             }
-            let Goal::Corrections(found) = &mut self.goal else {
-                continue;
-            };
-            found.retain(|other| !dropped.is_part_of(other.dropped));
-            found.push(Correction {
+            let checkpointing = trial.flags.first().copied().unwrap_or_default();
+            self.found.retain(|it| !dropped.is_part_of(it.dropped));
+            self.found.push(Correction {
                 dropped,
                 witness: FlaggedCombination {
-                    combination: *combination,
-                    checkpointing: flags.first().copied().unwrap_or(Checkpointing::None),
+                    combination: *trial.combination,
+                    checkpointing,
                 },
             });
-        }
-    }
-
-    fn take_shortfall(
-        &mut self,
-        combination: &Combination,
-        units: &CellUnits,
-        flags: &[Checkpointing],
-    ) {
-        let own = &self.fit.freedoms[0];
-        if !MemoryFit::has_cut(own, combination)
-            || !self.fit.fits(own, combination, units, flags, self.capacity)
-        {
-            return;
-        }
-        // Against no capacity at all, what is missing is the peak itself.
-        if let Some(least) = self.fit.shortfall(combination, units, flags, 0) {
-            self.capacity = least.amount - 1;
-            self.goal = Goal::LeastShortfall(Some(least));
         }
     }
 }

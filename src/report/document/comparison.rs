@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::components::MemoryComponents;
 use super::prediction::PredictionDocument;
 use super::{
-    Document, EvaluationDocument, JobDocument, LayoutDocument, ReadError, SolutionDocument,
-    format_of, rounded,
+    Document, EvaluationDocument, JobDocument, LayoutDocument, ReadError, SolutionDocument, rounded,
 };
 use crate::instance::Instance;
 use crate::plan::{Evaluated, Violation};
@@ -45,18 +44,9 @@ pub struct ComparisonBody {
 pub struct SideDocument {
     /// Name of the instance.
     pub instance: String,
-    /// Name of the network.
-    pub model: String,
-    /// Name of the cluster.
-    pub cluster: String,
-    /// GPUs of the job.
-    pub gpus: u32,
-    /// The framework.
-    pub framework: String,
-    /// Tokens of one sequence.
-    pub sequence_length: u64,
-    /// Sequences of one optimizer step.
-    pub global_batch: u64,
+    /// The job.
+    #[serde(flatten)]
+    pub job: JobDocument,
     /// The layout.
     pub layout: LayoutDocument,
     /// What the cost model says of it.
@@ -190,12 +180,7 @@ impl SideDocument {
     ) -> Self {
         Self {
             instance,
-            model: job.model,
-            cluster: job.cluster,
-            gpus: job.gpus,
-            framework: job.framework,
-            sequence_length: job.sequence_length,
-            global_batch: job.global_batch,
+            job,
             layout,
             prediction,
             violations: Vec::new(),
@@ -208,29 +193,23 @@ impl SideDocument {
     ///
     /// If the text is no such document, or has no layout.
     pub fn read(text: &str) -> Result<Self, ReadError> {
-        match format_of(text)?.as_str() {
-            SolutionDocument::FORMAT => {
-                let answer = SolutionDocument::read(text)?;
-                match answer.layout.zip(answer.prediction) {
-                    Some((layout, prediction)) => {
-                        Ok(Self::of(answer.instance, answer.job, layout, prediction))
-                    }
-                    None => Err(ReadError::NoLayout(answer.status)),
+        match SolutionDocument::read(text) {
+            Ok(answer) => match answer.layout.zip(answer.prediction) {
+                Some((layout, prediction)) => {
+                    Ok(Self::of(answer.instance, answer.job, layout, prediction))
                 }
-            }
-            EvaluationDocument::FORMAT => {
+                None => Err(ReadError::NoLayout(answer.status)),
+            },
+            Err(ReadError::Format { found, .. }) if found == EvaluationDocument::FORMAT => {
                 let answer = EvaluationDocument::read(text)?;
                 let (layout, prediction) = (answer.layout, answer.prediction);
                 Ok(Self::of(answer.instance, answer.job, layout, prediction))
             }
-            other => Err(ReadError::Format {
-                found: other.to_owned(),
-                expected: format!(
-                    "`{}` or `{}`",
-                    SolutionDocument::FORMAT,
-                    EvaluationDocument::FORMAT
-                ),
+            Err(ReadError::Format { found, expected }) => Err(ReadError::Format {
+                found,
+                expected: format!("{expected} or `{}`", EvaluationDocument::FORMAT),
             }),
+            Err(other) => Err(other),
         }
     }
 }

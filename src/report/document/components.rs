@@ -2,11 +2,10 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fmt;
 use std::ops::Index;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{Error as _, MapAccess, Visitor};
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
@@ -53,7 +52,7 @@ macro_rules! amounts {
 
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let amounts = deserializer.deserialize_map(EachOnce)?;
+                let amounts: BTreeMap<String, f64> = BTreeMap::deserialize(deserializer)?;
                 let mut read = Self([0.0; $component::COUNT]);
                 for (amount, &component) in read.0.iter_mut().zip($component::ALL) {
                     let key = Self::key(component);
@@ -87,27 +86,6 @@ macro_rules! amounts {
             }
         }
     };
-}
-
-/// Reads an object in which no key is twice.
-struct EachOnce;
-
-impl<'de> Visitor<'de> for EachOnce {
-    type Value = BTreeMap<String, f64>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object of numbers")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut amounts = BTreeMap::new();
-        while let Some((key, amount)) = map.next_entry::<String, f64>()? {
-            if amounts.insert(key.clone(), amount).is_some() {
-                return Err(A::Error::custom(format!("duplicate field `{key}`")));
-            }
-        }
-        Ok(amounts)
-    }
 }
 
 amounts!(

@@ -7,13 +7,12 @@ use super::{
     ComparisonBody, Document, EvaluatedDocument, JobDocument, NearestDocument, SideDocument,
     rounded,
 };
-use crate::axis::Assignment;
+use crate::axis::{Assignment, Axis};
 use crate::change::{Change, words as row_words};
 use crate::explain::Explanation;
 use crate::explain::binding::{Binding, Effect};
-use crate::explain::reasons::{Clash, Reason, Reasons, percentage};
+use crate::explain::reasons::{Reason, Reasons, percentage};
 use crate::explain::repairs::Repair;
-use crate::explain::why_not::{Verdict, WhyNot};
 use crate::instance::Instance;
 use crate::quantity::BytesPerSecond;
 use crate::report::number::grouped;
@@ -42,7 +41,7 @@ pub struct ExplanationDocument {
     pub comparison: Option<ComparisonBody>,
     /// Sets of requirements that no layout satisfies together, disjoint and minimal; empty where
     /// there is a layout.
-    pub clashes: Vec<Vec<ReasonDocument>>,
+    pub clashes: Vec<Vec<Reason>>,
     /// The layout nearest to being possible; null where there is one.
     pub nearest: Option<NearestDocument>,
     /// Changes that give the instance a layout, the cheapest first, each solved.
@@ -96,17 +95,6 @@ pub struct EffectDocument {
     pub without: EvaluatedDocument,
 }
 
-/// One requirement that clashes with others.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ReasonDocument {
-    /// The rule's name, or the key of what is listed.
-    pub requirement: String,
-    /// Whether the instance has a layout without this requirement alone.
-    pub enough: bool,
-    /// What it demands, with amounts.
-    pub message: String,
-}
-
 /// Changes that give the instance a layout.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RepairDocument {
@@ -134,52 +122,10 @@ impl Document for ExplanationDocument {
 }
 
 impl ExplanationDocument {
-    /// The explanation of an instance.
+    /// The explanation of an instance, or of a choice that was asked for.
     #[must_use]
-    pub fn new(instance: &Instance, explanation: &Explanation) -> Self {
-        let mut document = Self::empty(instance);
-        match explanation {
-            Explanation::Feasible(binding) => document.set_binding(instance, binding),
-            Explanation::Infeasible(reasons) => document.set_reasons(instance, reasons),
-        }
-        document
-    }
-
-    /// What speaks against a choice.
-    #[must_use]
-    pub fn why_not(instance: &Instance, answer: &WhyNot) -> Self {
-        let mut document = Self::empty(instance);
-        let batch = instance.job.workload.global_batch;
-        let verdict = match &answer.verdict {
-            Verdict::Chosen(best) => {
-                document.best = Some(EvaluatedDocument::new(best, batch));
-                WhyNotVerdict::Chosen
-            }
-            Verdict::Compared { best, with_it } => {
-                let side = |it| SideDocument::new(instance, it, Vec::new());
-                document.best = Some(EvaluatedDocument::new(best, batch));
-                document.comparison = Some(ComparisonBody::new(side(best), side(with_it)));
-                WhyNotVerdict::Compared
-            }
-            Verdict::Impossible(reasons) => {
-                document.set_reasons(instance, reasons);
-                WhyNotVerdict::Impossible
-            }
-            Verdict::NothingPossible(reasons) => {
-                document.set_reasons(instance, reasons);
-                WhyNotVerdict::NothingPossible
-            }
-        };
-        document.why_not = Some(WhyNotDocument {
-            asked: pairs(&answer.asked),
-            unlisted: pairs(&answer.unlisted),
-            verdict,
-        });
-        document
-    }
-
-    fn empty(instance: &Instance) -> Self {
-        Self {
+    pub fn new(instance: &Instance, asked: Option<&Assignment>, explanation: &Explanation) -> Self {
+        let mut document = Self {
             schema: Self::FORMAT.to_owned(),
             instance: instance.name.clone(),
             job: JobDocument::new(&instance.job),
@@ -194,7 +140,44 @@ impl ExplanationDocument {
             is_cut: false,
             untried: 0,
             max_oom_risk: instance.max_oom_risk,
-        }
+        };
+        let batch = instance.job.workload.global_batch;
+        let verdict = match explanation {
+            Explanation::Feasible(binding) => {
+                document.set_binding(instance, binding);
+                WhyNotVerdict::Chosen
+            }
+            Explanation::Chosen(best) => {
+                document.best = Some(EvaluatedDocument::new(best, batch));
+                WhyNotVerdict::Chosen
+            }
+            Explanation::Compared { best, with_it } => {
+                let side = |it| SideDocument::new(instance, it, Vec::new());
+                document.best = Some(EvaluatedDocument::new(best, batch));
+                document.comparison = Some(ComparisonBody::new(side(best), side(with_it)));
+                WhyNotVerdict::Compared
+            }
+            Explanation::Impossible(reasons) => {
+                document.set_reasons(instance, reasons);
+                WhyNotVerdict::Impossible
+            }
+            Explanation::Infeasible(reasons) => {
+                document.set_reasons(instance, reasons);
+                WhyNotVerdict::NothingPossible
+            }
+        };
+        document.why_not = asked.map(|asked| {
+            let pairs = asked.0.iter();
+            let unlisted = pairs
+                .clone()
+                .filter(|(axis, code)| !instance.space.values(*axis).contains(code));
+            WhyNotDocument {
+                asked: pairs.map(pair).collect(),
+                unlisted: unlisted.map(pair).collect(),
+                verdict,
+            }
+        });
+        document
     }
 
     fn set_binding(&mut self, instance: &Instance, binding: &Binding) {
@@ -214,7 +197,7 @@ impl ExplanationDocument {
 
     fn set_reasons(&mut self, instance: &Instance, reasons: &Reasons) {
         let batch = instance.job.workload.global_batch;
-        self.clashes = reasons.clashes.iter().map(clash).collect();
+        self.clashes.clone_from(&reasons.clashes);
         let nearest = reasons.nearest.as_ref();
         self.nearest = nearest.map(|nearest| NearestDocument::new(nearest, batch));
         self.is_cut = reasons.repairs_cut;
@@ -222,21 +205,9 @@ impl ExplanationDocument {
     }
 }
 
-fn pairs(assignment: &Assignment) -> Vec<String> {
-    let all = assignment.0.iter();
-    all.map(|&(axis, code)| format!("{axis}={}", axis.show(code)))
-        .collect()
-}
-
-fn clash(clash: &Clash) -> Vec<ReasonDocument> {
-    let document = |reason: &Reason, enough| ReasonDocument {
-        requirement: reason.name.clone(),
-        enough,
-        message: reason.message.clone(),
-    };
-    let each_enough = clash.each_enough.iter().map(|it| document(it, true));
-    let besides = clash.besides.iter().map(|it| document(it, false));
-    each_enough.chain(besides).collect()
+/// A value of an axis, such as `tensor_parallel=8`.
+fn pair(&(axis, code): &(Axis, u32)) -> String {
+    format!("{axis}={}", axis.show(code))
 }
 
 fn repair(repair: &Repair, batch: u64) -> RepairDocument {

@@ -14,20 +14,20 @@ mod pareto;
 mod prediction;
 mod price;
 mod solution;
+pub(crate) mod strict_json;
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 
-use crate::plan::Outcome;
-use crate::planner::Best;
+use crate::plan::Status;
 
 pub use comparison::{ComparisonBody, ComparisonDocument, MemoryTerm, SideDocument, TimeTerm};
 pub use components::{MemoryComponents, TimeDocument};
 pub use explanation::{
-    ChangeDocument, EffectDocument, ExplanationDocument, ReasonDocument, RepairDocument,
-    WhyNotDocument, WhyNotVerdict,
+    ChangeDocument, EffectDocument, ExplanationDocument, RepairDocument, WhyNotDocument,
+    WhyNotVerdict,
 };
 pub use job::{JobDocument, LearnedDocument, Trust};
 pub use layout::{LayoutDocument, RecomputedDocument, StageDocument};
@@ -55,19 +55,15 @@ pub trait Document: Serialize + JsonSchema + Sized {
     ///
     /// # Errors
     ///
-    /// If the text is no JSON, of another format, or lacks a key.
+    /// If the text is no JSON, of another format, lacks a key or has one twice.
     fn read(text: &str) -> Result<Self, ReadError>
     where
         Self: DeserializeOwned,
     {
-        let format = format_of(text)?;
-        if format == Self::FORMAT {
-            Ok(serde_json::from_str(text)?)
-        } else {
-            Err(ReadError::Format {
-                found: format,
-                expected: format!("`{}`", Self::FORMAT),
-            })
+        let document = strict_json::parse(text)?;
+        match document["schema"].as_str() {
+            Some(format) if format == Self::FORMAT => Ok(serde_json::from_value(document)?),
+            format => Err(ReadError::format(format, format!("`{}`", Self::FORMAT))),
         }
     }
 
@@ -86,7 +82,13 @@ pub trait Document: Serialize + JsonSchema + Sized {
 /// Why a text is not the document that was expected.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// No JSON, or a key is missing, twice there or of another type.
+    /// No JSON.
+    #[error("the text is not JSON: {0}")]
+    NoJson(serde_json::Error),
+    /// A key is written twice.
+    #[error("the key `{0}` is written twice")]
+    Twice(String),
+    /// A key is missing, or of another type.
     #[error("the document cannot be read: {0}")]
     Json(#[from] serde_json::Error),
     /// Another document.
@@ -102,72 +104,12 @@ pub enum ReadError {
     NoLayout(Status),
 }
 
-/// The format that a document names.
-///
-/// # Errors
-///
-/// If the text is no JSON, or names no format.
-pub(crate) fn format_of(text: &str) -> Result<String, ReadError> {
-    #[derive(Deserialize)]
-    struct Head {
-        schema: String,
-    }
-    Ok(serde_json::from_str::<Head>(text)?.schema)
-}
-
-/// How a search ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-#[schemars(inline)]
-pub enum Status {
-    /// The layout is proven best.
-    Optimal,
-    /// A limit ended the search: the layout is the best known.
-    Feasible,
-    /// Proven: no layout satisfies every rule.
-    Infeasible,
-    /// A limit ended the search before any layout was known.
-    Unknown,
-}
-
-impl Status {
-    /// The status of a best layout.
-    #[must_use]
-    pub const fn of_best(best: &Best) -> Self {
-        match best {
-            Best::Optimal(_) => Self::Optimal,
-            Best::Feasible(_) => Self::Feasible,
-            Best::Infeasible => Self::Infeasible,
-            Best::Unknown => Self::Unknown,
+impl ReadError {
+    fn format(found: Option<&str>, expected: String) -> Self {
+        Self::Format {
+            found: found.unwrap_or("no document").to_owned(),
+            expected,
         }
-    }
-
-    /// The spelling in every format.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Optimal => "optimal",
-            Self::Feasible => "feasible",
-            Self::Infeasible => "infeasible",
-            Self::Unknown => "unknown",
-        }
-    }
-}
-
-impl From<&Outcome> for Status {
-    fn from(outcome: &Outcome) -> Self {
-        match outcome {
-            Outcome::Optimal(_) => Self::Optimal,
-            Outcome::Feasible(_) => Self::Feasible,
-            Outcome::Infeasible(_) => Self::Infeasible,
-            Outcome::Unknown(_) => Self::Unknown,
-        }
-    }
-}
-
-impl std::fmt::Display for Status {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(self.as_str())
     }
 }
 

@@ -4,10 +4,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Document, EvaluatedDocument, JobDocument, LayoutDocument, PredictionDocument, Status, Trust,
-    rounded, rounded_probability,
+    Document, EvaluatedDocument, JobDocument, LayoutDocument, PredictionDocument, Trust, rounded,
+    rounded_probability,
 };
 use crate::instance::Instance;
+use crate::plan::Status;
 use crate::planner::Best;
 use crate::price::{Offer, PriceList, tokens_per_second};
 
@@ -114,7 +115,7 @@ impl BestDocument {
         let evaluated = layout.map(|layout| EvaluatedDocument::new(layout, global_batch));
         let (layout_document, prediction) = evaluated.map(|it| (it.layout, it.prediction)).unzip();
         Self {
-            status: Status::of_best(best),
+            status: best.status(),
             gpus,
             tokens_per_s: layout.map(|layout| rounded(tokens_per_second(layout, gpus))),
             layout: layout_document,

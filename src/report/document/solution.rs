@@ -5,13 +5,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{
-    Document, JobDocument, LayoutDocument, ObjectiveDocument, PredictionDocument, Status, Trust,
-    rounded, rounded_probability,
+    Document, JobDocument, LayoutDocument, ObjectiveDocument, PredictionDocument, Trust, rounded,
+    rounded_probability,
 };
 use crate::axis::{AxisSet, FlaggedCombination};
 use crate::instance::{Instance, resolved};
 use crate::plan::{
-    Evaluated, Extent, Formulation, Infeasibility, Nearest, Outcome, Proof, Violation,
+    Evaluated, Extent, Formulation, Infeasibility, Nearest, Outcome, Proof, Status, Violation,
 };
 use crate::planner::objective::{Answer, Goal};
 
@@ -183,7 +183,7 @@ impl SolutionDocument {
             schema: Self::FORMAT.to_owned(),
             instance: instance.name.clone(),
             job: JobDocument::new(&instance.job),
-            status: outcome.into(),
+            status: outcome.status(),
             alternatives: alternatives.iter().filter_map(neighbour).collect(),
             safer: plan
                 .and_then(|plan| plan.safer.as_ref())

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::*;
 use crate::fixture;
-use crate::plan::{Infeasibility, Nearest, Violation};
+use crate::plan::{Infeasibility, Nearest, Outcome, Violation};
 
 fn parse(text: &str) -> Value {
     serde_json::from_str(text).expect("documents are JSON")

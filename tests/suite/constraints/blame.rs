@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use parlayout::explain::reasons::Clash;
-use parlayout::explain::{Explanation, TimeLimits, explain, explain_within};
+use parlayout::explain::reasons::Reason;
+use parlayout::explain::{Explanation, TimeLimits, explain};
 use parlayout::instance::{self, Instance, Overrides};
 use parlayout::plan::{Formulation, Outcome};
 use parlayout::planner::{self, Deadline, PlanError, PlanOptions};
@@ -39,12 +39,14 @@ global_batch = 64
 /// Names of the requirements of each clash, and the words of every repair.
 fn reasons(sets: &[&str]) -> (Vec<Vec<String>>, String) {
     let instance = small(sets, &[]).expect("a valid instance");
-    let explained = explain(&instance, &|further| small(sets, further)).expect("an answer");
-    let text = ExplanationDocument::new(&instance, &explained).text(&Style::default());
+    let reread = |further: &[String]| small(sets, further);
+    let explained = explain(&instance, None, &reread, &TimeLimits::NONE).expect("an answer");
+    let text = ExplanationDocument::new(&instance, None, &explained).text(&Style::default());
     let Explanation::Infeasible(reasons) = explained else {
         panic!("{text}");
     };
-    let names = |clash: &Clash| clash.reasons().map(|reason| reason.name.clone()).collect();
+    let name = |reason: &Reason| reason.requirement.clone();
+    let names = |clash: &Vec<Reason>| clash.iter().map(name).collect();
     (reasons.clashes.iter().map(names).collect(), text)
 }
 
@@ -128,7 +130,7 @@ fn without_time_no_reasons_are_given() {
         whole: Deadline::after(Some(Duration::ZERO)),
         variations: None,
     };
-    let explained = explain_within(&instance, &|_| None, &limits);
+    let explained = explain(&instance, None, &|_| None, &limits);
     assert!(
         matches!(explained, Err(PlanError::TimeOver)),
         "{explained:?}"
@@ -137,8 +139,8 @@ fn without_time_no_reasons_are_given() {
         whole: Deadline::NEVER,
         variations: Some(Duration::ZERO),
     };
-    let explained = explain_within(&instance, &|_| None, &limits).expect("an answer");
-    let text = ExplanationDocument::new(&instance, &explained).text(&Style::default());
+    let explained = explain(&instance, None, &|_| None, &limits).expect("an answer");
+    let text = ExplanationDocument::new(&instance, None, &explained).text(&Style::default());
     assert!(text.contains("search.tensor_parallel"), "{text}");
     assert!(text.contains("No repair was found in time."), "{text}");
     let options = PlanOptions {

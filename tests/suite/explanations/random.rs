@@ -1,6 +1,6 @@
 //! Explanations of random jobs.
 
-use parlayout::explain::{Explanation, explain};
+use parlayout::explain::{Explanation, TimeLimits, explain};
 use parlayout::plan::Formulation;
 use parlayout::planner::Deadline;
 use parlayout::planner::infeasibility::{analyse, may_have_layout};
@@ -60,8 +60,8 @@ proptest! {
         let reread = |further: &[String]| {
             Some(parse(&text, &[sets.clone(), further.to_vec()].concat()))
         };
-        let Explanation::Infeasible(reasons) = explain(&instance, &reread).expect("an answer")
-        else {
+        let explained = explain(&instance, None, &reread, &TimeLimits::NONE).expect("an answer");
+        let Explanation::Infeasible(reasons) = explained else {
             return Err(TestCaseError::fail("an infeasible instance has a plan"));
         };
         for repair in &reasons.repairs {

@@ -5,13 +5,13 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-use super::{Rejected, Stop, VerifyError};
+use super::ReadError;
 
 /// What the message of a duplicate key starts with; the rest is its path.
 const TWICE: &str = "written twice: ";
 
 /// The value of a text. The parser limits how deep values nest.
-pub(super) fn parse(text: &str) -> Result<Value, Stop> {
+pub(crate) fn parse(text: &str) -> Result<Value, ReadError> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let value = Strict { path: "" }
         .deserialize(&mut deserializer)
@@ -21,9 +21,9 @@ pub(super) fn parse(text: &str) -> Result<Value, Stop> {
         match message.strip_prefix(TWICE) {
             Some(rest) => {
                 let place = rest.split(" at line ").next().unwrap_or(rest);
-                Rejected::new(place, "the key is written twice").into()
+                ReadError::Twice(place.to_owned())
             }
-            None => VerifyError::Unreadable(format!("the text is not JSON: {message}")).into(),
+            None => ReadError::NoJson(error),
         }
     })
 }
@@ -97,7 +97,7 @@ impl<'de> Visitor<'de> for Strict<'_> {
 }
 
 /// `prediction` and `mfu` to `prediction.mfu`.
-pub(super) fn join(path: &str, key: &str) -> String {
+pub(crate) fn join(path: &str, key: &str) -> String {
     if path.is_empty() {
         key.to_owned()
     } else {
@@ -113,8 +113,8 @@ mod tests {
     fn a_key_may_stand_once() {
         let check = |text: &str, expected: &str| match parse(text) {
             Ok(value) => assert_eq!(value.to_string(), expected),
-            Err(Stop::Rejected(rejected)) => assert_eq!(rejected.place, expected, "{text}"),
-            Err(Stop::Failed(error)) => assert!(error.to_string().contains(expected), "{error}"),
+            Err(ReadError::Twice(place)) => assert_eq!(place, expected, "{text}"),
+            Err(error) => assert!(error.to_string().contains(expected), "{error}"),
         };
         check(r#"{"a": [1, 2.5, null]}"#, r#"{"a":[1,2.5,null]}"#);
         check(r#"{"a": 1, "b": {"c": 1, "c": 1}}"#, "b.c");
