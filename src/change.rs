@@ -1,10 +1,10 @@
 //! Changes of an instance: what they set, what the instance is then, and what they ask of the user.
 
-use std::fmt::Write as _;
+use serde_json::Value as Json;
 
 use crate::axis::{Assignment, Axis};
-use crate::constraint::{Comparison, Constraint, Decision};
-use crate::instance::Instance;
+use crate::constraint::{Comparison, Constraint};
+use crate::instance::{Instance, resolved};
 use crate::job::Job;
 use crate::quantity::{Bytes, BytesPerSecond};
 use crate::rules::FrameworkChange;
@@ -159,14 +159,20 @@ impl Change {
     #[must_use]
     pub fn assignment(&self) -> String {
         match self {
-            Self::Values { axis, to, .. } => format!("search.{axis}={}", values(*axis, to)),
+            Self::Values { axis, to, .. } => match to.as_slice() {
+                &[only] => format!("search.{axis}={}", axis.show(only)),
+                several => {
+                    let list = several.iter().map(|&code| resolved::value(*axis, code));
+                    format!("search.{axis}={}", inline(&list.collect()))
+                }
+            },
             Self::Permit { kept, .. } => {
-                let tables: Vec<String> = kept.iter().map(inline_table).collect();
-                format!("search.forbid=[{}]", tables.join(", "))
+                let tables = kept.iter().map(resolved::forbidden);
+                format!("search.forbid={}", inline(&tables.collect()))
             }
             Self::Rows { rows, .. } => {
-                let tables: Vec<String> = rows.iter().map(row_table).collect();
-                format!("constraint=[{}]", tables.join(", "))
+                let tables = rows.iter().map(resolved::constraint);
+                format!("constraint={}", inline(&tables.collect()))
             }
             Self::OomRisk { to, .. } => format!("limits.max_oom_risk={to}"),
             Self::Framework(FrameworkChange { key, to, .. }) => format!("framework.{key}={to}"),
@@ -218,58 +224,27 @@ impl Change {
     }
 }
 
-/// One value, or a list of them, as TOML.
-fn values(axis: Axis, codes: &[u32]) -> String {
-    match codes {
-        &[only] => axis.show(only),
-        several => {
-            let list: Vec<String> = several.iter().map(|&code| toml_value(axis, code)).collect();
-            format!("[{}]", list.join(", "))
+/// A value of JSON as TOML has it on one line.
+fn inline(json: &Json) -> String {
+    let is_bare = |key: &str| key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    match json {
+        Json::Array(items) => {
+            let items: Vec<String> = items.iter().map(inline).collect();
+            format!("[{}]", items.join(", "))
         }
+        Json::Object(table) => {
+            let entries = table.iter().map(|(key, value)| {
+                let quote = if is_bare(key) { "" } else { "\"" };
+                format!("{quote}{key}{quote} = {}", inline(value))
+            });
+            format!("{{{}}}", entries.collect::<Vec<_>>().join(", "))
+        }
+        scalar => scalar.to_string(),
     }
-}
-
-fn toml_value(axis: Axis, code: u32) -> String {
-    if axis.names().is_some() {
-        format!("\"{}\"", axis.show(code))
-    } else {
-        axis.show(code)
-    }
-}
-
-fn inline_table(assignment: &Assignment) -> String {
-    let mut text = String::from("{");
-    for (position, &(axis, code)) in assignment.0.iter().enumerate() {
-        let comma = if position == 0 { "" } else { ", " };
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{comma}{axis} = {}", toml_value(axis, code));
-    }
-    text.push('}');
-    text
 }
 
 fn bandwidth(span: &str, to: BytesPerSecond) -> String {
     format!("cluster.{span}_bandwidth={:.1} GB/s", to.value() / 1e9)
-}
-
-/// A constraint as an inline table of TOML.
-fn row_table(row: &Constraint) -> String {
-    let key = |decision: &Decision| match decision {
-        Decision::Is(axis, code) => format!("\"{axis}={}\"", axis.show(*code)),
-        Decision::Layers(index) if *index > 0 => format!("\"{decision}\""),
-        other => other.to_string(),
-    };
-    let terms = row.terms.iter();
-    let terms: Vec<String> = terms
-        .map(|term| format!("{} = {}", key(&term.decision), term.coefficient))
-        .collect();
-    format!(
-        "{{name = \"{}\", terms = {{{}}}, {} = {}}}",
-        row.name,
-        terms.join(", "),
-        row.comparison.as_str(),
-        row.right
-    )
 }
 
 /// Most rows that are named.

@@ -110,46 +110,34 @@ const UNITS: [(&str, f64); 6] = [
 ];
 
 fn duration(text: &str) -> Result<Seconds, String> {
-    let wrong = || format!("`{text}` is not a time: write a number and `s`, `min`, `h` or `d`");
-    let (number, unit) = split(text).ok_or_else(wrong)?;
-    let unit = UNITS.iter().find(|(name, _)| *name == unit);
-    let (_, factor) = unit.ok_or_else(wrong)?;
-    let seconds = number * factor;
-    if seconds > 0.0 && seconds < 1e12 {
-        Ok(Seconds::new(seconds))
-    } else {
-        Err(wrong())
-    }
+    let seconds = amount(text, &UNITS).filter(|seconds| *seconds > 0.0 && *seconds < 1e12);
+    seconds
+        .map(Seconds::new)
+        .ok_or_else(|| format!("`{text}` is not a time: write a number and `s`, `min`, `h` or `d`"))
 }
 
 /// Multiples of a count.
 const MULTIPLES: [(&str, f64); 5] = [("", 1.0), ("K", 1e3), ("M", 1e6), ("B", 1e9), ("T", 1e12)];
 
 fn count(text: &str) -> Result<u64, String> {
-    let wrong = || {
+    let is_count = |count: &f64| (1.0..=1e18).contains(count) && count.fract() == 0.0;
+    let count = amount(text, &MULTIPLES).filter(is_count);
+    count.map(|count| count as u64).ok_or_else(|| {
         format!(
             "`{text}` is not a count: write digits, with `K`, `M`, `B` or `T` for thousands to trillions"
         )
-    };
-    let (number, multiple) = split(text).ok_or_else(wrong)?;
-    let multiple = multiple.to_uppercase();
-    let multiple = MULTIPLES.iter().find(|(name, _)| *name == multiple);
-    let (_, factor) = multiple.ok_or_else(wrong)?;
-    let count = number * factor;
-    if (1.0..=1e18).contains(&count) && count.fract() == 0.0 {
-        Ok(count as u64)
-    } else {
-        Err(wrong())
-    }
+    })
 }
 
-/// A number and what follows it.
-fn split(text: &str) -> Option<(f64, &str)> {
+/// A number times the unit that follows it.
+fn amount(text: &str, units: &[(&str, f64)]) -> Option<f64> {
     let text = text.trim();
     let end = text.find(|c: char| c.is_ascii_alphabetic());
     let (digits, unit) = text.split_at(end.unwrap_or(text.len()));
     let number: f64 = digits.trim().replace(['_', ','], "").parse().ok()?;
-    Some((number, unit.trim()))
+    let mut units = units.iter();
+    let (_, factor) = units.find(|(name, _)| name.eq_ignore_ascii_case(unit.trim()))?;
+    Some(number * factor)
 }
 
 fn share(text: &str) -> Result<Mfu, String> {

@@ -89,6 +89,23 @@ pub fn explain(
     Ok(Explanation::Feasible(Box::new(binding)))
 }
 
+/// Of whole numbers between one that fails and one that holds, the one that holds nearest to the former.
+fn nearest_that_holds(
+    mut fails: i64,
+    mut holds: i64,
+    test: impl Fn(i64) -> Result<bool, PlanError>,
+) -> Result<i64, PlanError> {
+    while fails.abs_diff(holds) > 1 {
+        let middle = fails.midpoint(holds);
+        if test(middle)? {
+            holds = middle;
+        } else {
+            fails = middle;
+        }
+    }
+    Ok(holds)
+}
+
 /// The best plan without its neighbours; `None` if there is no layout.
 fn best_plan(instance: &Instance, deadline: Deadline) -> Result<Option<Plan>, PlanError> {
     let rows = constraints::concern_layers(instance);

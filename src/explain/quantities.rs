@@ -10,6 +10,8 @@ use crate::quantity::Bytes;
 use crate::rules::{self, Figure};
 use crate::workload::Optimizer;
 
+use super::nearest_that_holds;
+
 /// Changes of one figure with which the instance has a layout, in no particular order. The layout
 /// of `witness` is possible with some value of it. For want of more memory other figures are changed
 /// too.
@@ -162,22 +164,14 @@ fn memory(instance: &Instance, deadline: Deadline) -> Result<Vec<Change>, PlanEr
 fn shorter_sequence(instance: &Instance, deadline: Deadline) -> Result<Option<Change>, PlanError> {
     let from = instance.job.workload.sequence_length;
     let step = SEQUENCE_STEP.min((from / 16).max(1));
-    let change = |steps: u64| Change::SequenceLength {
+    let change = |steps: i64| Change::SequenceLength {
         from,
-        to: steps * step,
+        to: steps as u64 * step,
     };
-    let fits = |steps: u64| may_have_layout(&change(steps).apply(instance), deadline);
-    let (mut least, mut most) = (1, from.div_ceil(step));
-    if most <= 1 || !fits(least)? {
+    let fits = |steps| may_have_layout(&change(steps).apply(instance), deadline);
+    let most = from.div_ceil(step) as i64;
+    if most <= 1 || !fits(1)? {
         return Ok(None);
     }
-    while least + 1 < most {
-        let middle = least.midpoint(most);
-        if fits(middle)? {
-            least = middle;
-        } else {
-            most = middle;
-        }
-    }
-    Ok(Some(change(least)))
+    nearest_that_holds(most, 1, fits).map(|steps| Some(change(steps)))
 }

@@ -146,15 +146,8 @@ fn gpu_count(instance: &Instance, clash: RuleSet) -> String {
         Some(product) if listed.len() > 1 => {
             format!("the job has {gpus} GPUs, and these degrees multiply to {product}")
         }
-        _ => format!("the job has {}", count(gpus, "GPU")),
-    }
-}
-
-fn count(number: u32, noun: &str) -> String {
-    if number == 1 {
-        format!("1 {noun}")
-    } else {
-        format!("{number} {noun}s")
+        _ if gpus == 1 => "the job has 1 GPU".to_owned(),
+        _ => format!("the job has {gpus} GPUs"),
     }
 }
 

@@ -7,6 +7,8 @@ use crate::layout::Layout;
 use crate::planner::infeasibility::{best_layout, may_have_layout};
 use crate::planner::{Deadline, PlanError};
 
+use super::nearest_that_holds;
+
 /// What is done with the rows of a repair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
@@ -78,21 +80,14 @@ fn least_move(
     if row.comparison == Comparison::Equals {
         return Ok(enough);
     }
-    let (mut fails, mut holds) = (row.right, enough);
-    while fails.abs_diff(holds) > 1 {
-        let middle = fails.midpoint(holds);
+    nearest_that_holds(row.right, enough, |right| {
         let mut with_row = varied.clone();
         with_row.space.constraints.push(Constraint {
-            right: middle,
+            right,
             ..row.clone()
         });
-        if has_layout(&with_row, deadline)? {
-            holds = middle;
-        } else {
-            fails = middle;
-        }
-    }
-    Ok(holds)
+        has_layout(&with_row, deadline)
+    })
 }
 
 fn has_layout(instance: &Instance, deadline: Deadline) -> Result<bool, PlanError> {

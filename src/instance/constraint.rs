@@ -1,15 +1,16 @@
 //! `[[constraint]]`: rows of the user's own.
 
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 
-use super::constraint_terms::{LARGEST_COEFFICIENT, NAMES, numeric_axes, read_integer, read_terms};
+use super::constraint_terms::{Terms, read_integer, whole_numbers};
 use crate::axis::Axis;
 use crate::constraint::{Comparison, Constraint, Decision, Term};
 use crate::framework::CheckpointRule;
 use crate::job::Job;
 use crate::layout::{AttentionKernel, Checkpointing};
 use crate::layout_space::LayoutSpace;
-use crate::reading::{Node, Origin, Problems, Table, Tree, Value, shown, spelling};
+use crate::reading::section::section;
+use crate::reading::{Field, Node, Origin, Problems, Table, Tree, Value, shown};
 
 /// What the `[[constraint]]` tables say.
 #[derive(Debug, Clone, Default)]
@@ -24,8 +25,30 @@ pub(crate) struct Written {
     terms: Vec<Origin>,
 }
 
-/// Keys of one table.
-const KEYS: [&str; 5] = ["name", "terms", "at_most", "at_least", "equals"];
+section! {
+    /// A row of your own: linear in what a layout decides.
+    struct RowSection {
+        /// Name of the row in programs and messages.
+        name: RowName,
+        /// Whole coefficients of degrees, `micro_batches`, `layers_first`, `layers_last`, `layers[i]`,
+        /// `checkpointed_layers`, and of values written `axis=value`.
+        terms: Terms,
+        /// The left side is at most this.
+        at_most: RightSide,
+        /// The left side is at least this.
+        at_least: RightSide,
+        /// The left side is this.
+        equals: RightSide,
+    }
+}
+
+/// A name that can stand in the row of a program.
+#[derive(Debug, Clone)]
+pub(crate) struct RowName(String);
+
+/// The right side of a row.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RightSide(i64);
 
 /// Largest right side.
 const LARGEST_RIGHT: i128 = 1_000_000_000_000;
@@ -62,61 +85,17 @@ impl Value for ConstraintList {
     }
 
     fn schema() -> Json {
-        let coefficient = json!({
-            "type": "integer",
-            "minimum": -(LARGEST_COEFFICIENT as i64),
-            "maximum": LARGEST_COEFFICIENT as i64,
-        });
-        let right = |text: &str| {
-            json!({
-                "type": "integer",
-                "minimum": -(LARGEST_RIGHT as i64),
-                "maximum": LARGEST_RIGHT as i64,
-                "description": text,
-            })
-        };
-        let mut terms = Map::new();
-        let fixed = NAMES.into_iter().filter(|name| !name.contains('['));
-        for name in numeric_axes().chain(fixed) {
-            terms.insert(name.to_owned(), coefficient.clone());
-        }
+        let mut row = RowSection::schema();
+        row["required"] = json!(["name", "terms"]);
+        row["oneOf"] = json!([
+            { "required": ["at_most"] },
+            { "required": ["at_least"] },
+            { "required": ["equals"] },
+        ]);
         json!({
             "type": "array",
             "description": "Rows of your own: linear in what a layout decides.",
-            "items": {
-                "type": "object",
-                "required": ["name", "terms"],
-                "oneOf": [
-                    { "required": ["at_most"] },
-                    { "required": ["at_least"] },
-                    { "required": ["equals"] },
-                ],
-                "properties": {
-                    "name": {
-                        "type": "string",
-                        "pattern": "^[A-Za-z][A-Za-z0-9_]*$",
-                        "maxLength": LONGEST_NAME,
-                        "description": "Name of the row in programs and messages.",
-                    },
-                    "terms": {
-                        "type": "object",
-                        "description": "Whole coefficients of degrees, `micro_batches`, \
-                                        `layers_first`, `layers_last`, `layers[i]`, \
-                                        `checkpointed_layers`, and of values written `axis=value`.",
-                        "minProperties": 1,
-                        "properties": terms,
-                        "patternProperties": {
-                            "^layers\\[[0-9]+\\]$": coefficient,
-                            "^[a-z_]+ *= *[a-z0-9-]+$": coefficient,
-                        },
-                        "additionalProperties": false,
-                    },
-                    "at_most": right("The left side is at most this."),
-                    "at_least": right("The left side is at least this."),
-                    "equals": right("The left side is this."),
-                },
-                "additionalProperties": false,
-            },
+            "items": row,
         })
     }
 }
@@ -129,89 +108,77 @@ fn table_of(node: &Node) -> Option<(&Table, &Origin)> {
 }
 
 fn read_row(table: &Table, origin: &Origin, problems: &mut Problems) -> Option<Written> {
-    let mut misspelt = false;
-    for entry in &table.entries {
-        if !KEYS.contains(&entry.key.as_str()) {
-            let hint = spelling::did_you_mean(&entry.key, KEYS)
-                .unwrap_or_else(|| format!("known keys here: {}", spelling::list(KEYS)));
-            let text = format!("unknown key `constraint.{}`", shown(&entry.key));
-            problems.add(&entry.key_origin, text, hint);
-            misspelt = true;
-        }
-    }
-    if misspelt {
-        // What seems to be missing may be what was misspelt.
+    let row = RowSection::of_table(table, "constraint", problems);
+    let sides = [
+        (Comparison::AtMost, row.at_most),
+        (Comparison::AtLeast, row.at_least),
+        (Comparison::Equals, row.equals),
+    ];
+    let name = (row.name).required("constraint.name", Some(origin), NAME_HINT, problems);
+    let terms = (row.terms).required("constraint.terms", Some(origin), Terms::HINT, problems);
+    let mut given = sides.into_iter().filter(|(_, side)| !side.is_absent());
+    let hint = "write one of `at_most`, `at_least` and `equals`; a range takes two constraints";
+    let Some((comparison, right)) = given.next() else {
+        problems.add(origin, "the constraint has no right side", hint);
+        return None;
+    };
+    if let Some((_, Field::Given(_, second))) = given.next() {
+        problems.add(&second, "the constraint has more than one right side", hint);
         return None;
     }
-    let name = read_name(table, origin, problems);
-    let terms = read_terms(table, origin, problems);
-    let (comparison, right) = read_comparison(table, origin, problems)?;
-    let (name, terms) = (name?, terms?);
+    let (RowName(name), Terms(terms)) = (name?, terms?);
+    let (terms, origins) = terms.into_iter().unzip();
     Some(Written {
-        terms: terms.iter().map(|(_, origin)| origin.clone()).collect(),
+        terms: origins,
         constraint: Constraint {
             name,
-            terms: terms.into_iter().map(|(term, _)| term).collect(),
+            terms,
             comparison,
-            right,
+            right: right.value()?.0,
         },
     })
 }
 
-/// A name that can stand in the row of a program.
-fn read_name(table: &Table, origin: &Origin, problems: &mut Problems) -> Option<String> {
-    let hint = "write `name = \"few_stages\"`: letters, digits and underscores, a letter first";
-    let Some(node) = table.get("name") else {
-        problems.add(origin, "`constraint.name` is missing", hint);
-        return None;
-    };
-    let legal = |name: &str| {
-        name.starts_with(|c: char| c.is_ascii_alphabetic())
-            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-            && name.len() <= LONGEST_NAME
-    };
-    match &node.value {
-        Tree::Text(name) if legal(name) => Some(name.clone()),
-        _ => {
-            let text = format!(
-                "`constraint.name` cannot be `{}`",
-                shown(node.written().trim_matches('"'))
-            );
-            problems.add(&node.origin, text, hint);
-            None
+const NAME_HINT: &str =
+    "write `name = \"few_stages\"`: letters, digits and underscores, a letter first";
+
+impl Value for RowName {
+    fn read(node: &Node, path: &str, problems: &mut Problems) -> Option<Self> {
+        let legal = |name: &str| {
+            name.starts_with(|c: char| c.is_ascii_alphabetic())
+                && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+                && name.len() <= LONGEST_NAME
+        };
+        if let Tree::Text(name) = &node.value
+            && legal(name)
+        {
+            return Some(Self(name.clone()));
         }
+        let written = shown(node.written().trim_matches('"'));
+        problems.add(
+            &node.origin,
+            format!("`{path}` cannot be `{written}`"),
+            NAME_HINT,
+        );
+        None
+    }
+
+    fn schema() -> Json {
+        json!({
+            "type": "string",
+            "pattern": "^[A-Za-z][A-Za-z0-9_]*$",
+            "maxLength": LONGEST_NAME,
+        })
     }
 }
 
-fn read_comparison(
-    table: &Table,
-    origin: &Origin,
-    problems: &mut Problems,
-) -> Option<(Comparison, i64)> {
-    let all = [Comparison::AtMost, Comparison::AtLeast, Comparison::Equals];
-    let given: Vec<(Comparison, &Node)> = all
-        .into_iter()
-        .filter_map(|comparison| Some((comparison, table.get(comparison.as_str())?)))
-        .collect();
-    let hint = "write one of `at_most`, `at_least` and `equals`; a range takes two constraints";
-    match given.as_slice() {
-        [(comparison, node)] => {
-            let path = format!("constraint.{}", comparison.as_str());
-            let right = read_integer(node, &path, LARGEST_RIGHT, problems)?;
-            Some((*comparison, right))
-        }
-        [] => {
-            problems.add(origin, "the constraint has no right side", hint);
-            None
-        }
-        [_, (_, second), ..] => {
-            problems.add(
-                &second.origin,
-                "the constraint has more than one right side",
-                hint,
-            );
-            None
-        }
+impl Value for RightSide {
+    fn read(node: &Node, path: &str, problems: &mut Problems) -> Option<Self> {
+        read_integer(node, path, LARGEST_RIGHT, problems).map(Self)
+    }
+
+    fn schema() -> Json {
+        whole_numbers(LARGEST_RIGHT)
     }
 }
 

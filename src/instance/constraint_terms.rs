@@ -1,15 +1,17 @@
 //! The terms of a `[[constraint]]`: names of what a layout decides, with their coefficients.
 
+use serde_json::{Map, Value as Json, json};
+
 use crate::axis::Axis;
 use crate::constraint::{Decision, Term};
 use crate::reading::document::Entry;
-use crate::reading::{Node, Origin, Problems, Table, Tree, shown, spelling};
+use crate::reading::{Node, Origin, Problems, Tree, Value, join, shown, spelling};
 
 /// Largest coefficient: sums stay far from the limits of 64 bits and of the solver's doubles.
-pub(crate) const LARGEST_COEFFICIENT: i128 = 1_000_000;
+const LARGEST_COEFFICIENT: i128 = 1_000_000;
 
 /// Names of decisions that are no axis.
-pub(crate) const NAMES: [&str; 5] = [
+const NAMES: [&str; 5] = [
     "micro_batches",
     "layers_first",
     "layers_last",
@@ -18,60 +20,78 @@ pub(crate) const NAMES: [&str; 5] = [
 ];
 
 /// Axes whose values are numbers.
-pub(crate) fn numeric_axes() -> impl Iterator<Item = &'static str> + Clone {
+fn numeric_axes() -> impl Iterator<Item = &'static str> + Clone {
     let axes = Axis::ALL.iter().filter(|axis| axis.names().is_none());
     axes.map(|axis| axis.as_str())
 }
 
-/// The terms of a row that stands at `origin`, with the place of each.
-pub(crate) fn read_terms(
-    table: &Table,
-    origin: &Origin,
-    problems: &mut Problems,
-) -> Option<Vec<(Term, Origin)>> {
-    let hint = "write `terms = { tensor_parallel = 1, pipeline_parallel = 2 }`";
-    let Some(node) = table.get("terms") else {
-        problems.add(origin, "`constraint.terms` is missing", hint);
-        return None;
-    };
-    let Tree::Table(terms) = &node.value else {
-        let text = format!(
-            "`constraint.terms` must be a table, not {}",
-            node.value.kind()
-        );
-        problems.add(&node.origin, text, hint);
-        return None;
-    };
-    if terms.entries.is_empty() {
-        problems.add(&node.origin, "`constraint.terms` is empty", hint);
-        return None;
-    }
-    let mut read: Vec<(Term, Origin)> = Vec::new();
-    let mut sound = true;
-    for entry in &terms.entries {
-        let decision = read_decision(entry, problems);
-        let coefficient = read_integer(
-            &entry.node,
-            &format!("constraint.terms.{}", shown(&entry.key)),
-            LARGEST_COEFFICIENT,
-            problems,
-        );
-        let (Some(decision), Some(coefficient)) = (decision, coefficient) else {
-            sound = false;
-            continue;
+/// The terms of a row, with the place of each.
+#[derive(Debug, Clone)]
+pub(crate) struct Terms(pub(crate) Vec<(Term, Origin)>);
+
+impl Terms {
+    pub(crate) const HINT: &str = "write `terms = { tensor_parallel = 1, pipeline_parallel = 2 }`";
+}
+
+impl Value for Terms {
+    fn read(node: &Node, path: &str, problems: &mut Problems) -> Option<Self> {
+        let hint = Self::HINT;
+        let Tree::Table(terms) = &node.value else {
+            let text = format!("`{path}` must be a table, not {}", node.value.kind());
+            problems.add(&node.origin, text, hint);
+            return None;
         };
-        if read.iter().any(|(term, _)| term.decision == decision) {
-            let text = format!("`{decision}` has two coefficients");
-            problems.add(&entry.key_origin, text, "add them up");
-            sound = false;
+        if terms.entries.is_empty() {
+            problems.add(&node.origin, format!("`{path}` is empty"), hint);
+            return None;
         }
-        let term = Term {
-            coefficient,
-            decision,
-        };
-        read.push((term, entry.key_origin.clone()));
+        let mut read: Vec<(Term, Origin)> = Vec::new();
+        let mut sound = true;
+        for entry in &terms.entries {
+            let decision = read_decision(entry, problems);
+            let path = join(path, &shown(&entry.key));
+            let coefficient = read_integer(&entry.node, &path, LARGEST_COEFFICIENT, problems);
+            let (Some(decision), Some(coefficient)) = (decision, coefficient) else {
+                sound = false;
+                continue;
+            };
+            if read.iter().any(|(term, _)| term.decision == decision) {
+                let text = format!("`{decision}` has two coefficients");
+                problems.add(&entry.key_origin, text, "add them up");
+                sound = false;
+            }
+            let term = Term {
+                coefficient,
+                decision,
+            };
+            read.push((term, entry.key_origin.clone()));
+        }
+        sound.then_some(Self(read))
     }
-    sound.then_some(read)
+
+    fn schema() -> Json {
+        let coefficient = whole_numbers(LARGEST_COEFFICIENT);
+        let fixed = NAMES.into_iter().filter(|name| !name.contains('['));
+        let names = numeric_axes().chain(fixed);
+        let properties: Map<String, Json> = names
+            .map(|name| (name.to_owned(), coefficient.clone()))
+            .collect();
+        json!({
+            "type": "object",
+            "minProperties": 1,
+            "properties": properties,
+            "patternProperties": {
+                "^layers\\[[0-9]+\\]$": coefficient,
+                "^[a-z_]+ *= *[a-z0-9-]+$": coefficient,
+            },
+            "additionalProperties": false,
+        })
+    }
+}
+
+/// The schema of whole numbers of at most `most`, whatever their sign.
+pub(crate) fn whole_numbers(most: i128) -> Json {
+    json!({ "type": "integer", "minimum": -(most as i64), "maximum": most as i64 })
 }
 
 /// The decision that a key names.

@@ -21,7 +21,7 @@ mod file;
 mod model;
 mod overrides;
 mod paths;
-mod resolved;
+pub(crate) mod resolved;
 mod search;
 
 pub use crate::reading::{InputError, Place, Problem, Problems};

@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 
 use super::search::FORBID;
 use super::{Instance, check, paths};
-use crate::axis::{Axis, AxisSet};
+use crate::axis::{Assignment, Axis, AxisSet};
 use crate::catalog::Section;
 use crate::catalog::written::{self, Digits};
 use crate::cluster::Cluster;
@@ -125,7 +125,7 @@ fn training(workload: &Workload) -> Section {
 }
 
 /// The value of an axis as `[search]` takes it.
-fn value(axis: Axis, code: u32) -> Json {
+pub(crate) fn value(axis: Axis, code: u32) -> Json {
     match axis.names() {
         Some(_) => axis.show(code).into(),
         None => code.into(),
@@ -144,18 +144,22 @@ fn search(space: &LayoutSpace) -> Section {
     let mut search: Section = axes
         .map(|axis| (axis.to_string(), listed(axis).collect()))
         .collect();
-    let forbidden = space.forbidden.iter().map(|assignment| {
-        let values = assignment.0.iter();
-        let values = values.map(|&(axis, code)| (axis.to_string(), value(axis, code)));
-        Json::Object(values.collect())
-    });
     if !space.forbidden.is_empty() {
+        let forbidden = space.forbidden.iter().map(forbidden);
         search.insert(FORBID.to_owned(), forbidden.collect());
     }
     search
 }
 
-fn constraint(row: &Constraint) -> Json {
+/// A forbidden combination as a table of `forbid`.
+pub(crate) fn forbidden(assignment: &Assignment) -> Json {
+    let values = assignment.0.iter();
+    let values = values.map(|&(axis, code)| (axis.to_string(), value(axis, code)));
+    Json::Object(values.collect())
+}
+
+/// A row as a table of `constraint`.
+pub(crate) fn constraint(row: &Constraint) -> Json {
     let name = |decision: Decision| match decision {
         Decision::Is(axis, code) => format!("{axis}={}", axis.show(code)),
         other => other.to_string(),

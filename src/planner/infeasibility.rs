@@ -24,7 +24,7 @@ pub use values::unlisted_values;
 
 use crate::axis::FlaggedCombination;
 use crate::instance::Instance;
-use crate::layout::{Checkpointing, Layout, Recompute};
+use crate::layout::Layout;
 use crate::plan::{Evaluated, Formulation, Infeasibility, Nearest, Proof};
 use crate::quantity::Bytes;
 use crate::rules::{self, Rule, RuleSet};
@@ -166,27 +166,18 @@ pub(crate) fn explain(
     deadline: Deadline,
 ) -> Result<Infeasibility, PlanError> {
     let deadline = deadline.earlier(Deadline::after(Some(LONGEST_EXPLANATION)));
-    match explained(instance, &proof, deadline) {
-        Err(PlanError::TimeOver) => Ok(Infeasibility {
-            clashing_rules: Vec::new(),
-            nearest: None,
-            proof,
-        }),
-        other => other,
-    }
-}
-
-fn explained(
-    instance: &Instance,
-    proof: &Proof,
-    deadline: Deadline,
-) -> Result<Infeasibility, PlanError> {
-    let analysis = analyse(instance, proof.formulation, deadline)?;
-    let clash = analysis.clashes.first().copied().unwrap_or_default();
+    let explained = analyse(instance, proof.formulation, deadline)
+        .and_then(|analysis| Ok((nearest(instance, &analysis, deadline)?, analysis)));
+    let (clash, nearest) = match explained {
+        Ok((nearest, analysis)) => (analysis.clashes.first().copied(), nearest),
+        Err(PlanError::TimeOver) => (None, None),
+        Err(error) => return Err(error),
+    };
+    let clash = clash.unwrap_or_default();
     Ok(Infeasibility {
         clashing_rules: clash.iter().map(|it| it.name(instance)).collect(),
-        nearest: nearest(instance, &analysis, deadline)?,
-        proof: proof.clone(),
+        nearest,
+        proof,
     })
 }
 
@@ -211,7 +202,7 @@ pub fn nearest(
     };
     let candidate = layout.as_ref().map(|layout| FlaggedCombination {
         combination: layout.combination,
-        checkpointing: main_flag(layout),
+        checkpointing: layout.checkpointing(),
     });
     let evaluated = layout.map(|layout| evaluate(instance, layout));
     let violations = evaluated.as_ref().map_or_else(Vec::new, |evaluated| {
@@ -253,20 +244,3 @@ fn layout_without(
     let best = best_layout(&without(instance, *dropped, witness), deadline)?;
     Ok(best.map(|best| best.layout))
 }
-
-/// The recompute mode of most layers.
-fn main_flag(layout: &Layout) -> Checkpointing {
-    let by_mode = |mode: Recompute| -> u32 {
-        let stages = layout.stages.iter();
-        stages.map(|stage| stage.recomputed[mode as usize]).sum()
-    };
-    Checkpointing::ALL
-        .iter()
-        .copied()
-        .filter(|flag| flag.recompute().is_some_and(|mode| by_mode(mode) > 0))
-        .max_by_key(|flag| flag.recompute().map(by_mode))
-        .unwrap_or(Checkpointing::None)
-}
-
-#[cfg(test)]
-mod tests;

@@ -3,7 +3,7 @@
 use super::document::{CountDocument, CountStatus, ObjectiveDocument, SolutionDocument};
 use super::layout_text::degrees;
 use super::number::{amount, duration, grouped, mfu, run_time};
-use super::style::{Meaning, Style, wrap};
+use super::style::{Meaning, Style, paragraph, wrap};
 use super::table::Table;
 use crate::planner::objective::Objective;
 
@@ -14,11 +14,8 @@ pub(super) fn blocks(answer: &SolutionDocument, style: &Style) -> Vec<String> {
         return Vec::new();
     };
     let gpus = answer.job.gpus;
-    let head: Vec<String> = std::iter::once(headline(objective, gpus))
-        .chain(demands(objective))
-        .map(|text| wrap(&text, 2))
-        .collect();
-    let mut blocks = vec![style.paint(Meaning::Heading, &head.join("\n"))];
+    let head = std::iter::once(headline(objective, gpus)).chain(demands(objective));
+    let mut blocks = vec![style.paint(Meaning::Heading, &paragraph(head))];
     if objective.name.is_over_counts() {
         let shown = around(objective, gpus);
         blocks.push(neighbours(objective, &shown, style));

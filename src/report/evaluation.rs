@@ -4,7 +4,7 @@ use super::document::EvaluationDocument;
 use super::layout_text::line;
 use super::number::{duration, gib, mfu};
 use super::solution::{broken_rules, facts, job_line, layout_table, trust_notes, warnings};
-use super::style::{Meaning, Style, wrap};
+use super::style::{Meaning, Style, paragraph, wrap};
 use super::{Answer, components, joined};
 
 impl Answer for EvaluationDocument {
@@ -33,7 +33,6 @@ impl Answer for EvaluationDocument {
         let capacity = gib(prediction.memory.capacity_gib);
         let heading = format!("Memory by stage in GiB, of {capacity} per GPU:");
         let notes = trust_notes(&self.job, &self.trust, prediction);
-        let notes: Vec<String> = notes.iter().map(|note| wrap(note, 2)).collect();
         let mut blocks = vec![
             head.join("\n"),
             layout_table(&self.layout, style),
@@ -43,7 +42,7 @@ impl Answer for EvaluationDocument {
                 components::memory_by_stage(&prediction.memory, &self.layout)
             ),
             components::time(prediction, style),
-            notes.join("\n"),
+            paragraph(notes),
         ];
         blocks.extend(warnings(&self.warnings, style));
         joined(&blocks)

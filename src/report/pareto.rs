@@ -181,18 +181,22 @@ impl ParetoDocument {
     pub fn svg(&self) -> String {
         let points: Vec<(f64, f64)> = self.points.iter().map(|it| place(self, it)).collect();
         let whole = |tick: f64| grouped(tick.round() as u64);
-        let (x, y, own, mark) = match self.front {
+        let (x, y, own, mark, join, reference) = match self.front {
             FrontKind::MemoryMfu => (
                 Axis::new("usable memory per GPU, GiB", Scale::Doubling, short_number),
                 Axis::new("model FLOP utilisation, %", Scale::Linear, short_number),
                 self.memory_gib,
                 format!("this job: {:.1} GiB", self.memory_gib),
+                Join::Steps,
+                None,
             ),
             FrontKind::GpusTime => (
                 Axis::new("GPUs", Scale::Doubling, whole),
                 Axis::new("step time, s", Scale::Logarithmic, short_number),
                 f64::from(self.job.gpus),
                 format!("this job: {} GPUs", grouped(u64::from(self.job.gpus))),
+                Join::Straight,
+                scaling(&points),
             ),
         };
         Plot {
@@ -201,15 +205,9 @@ impl ParetoDocument {
             x,
             y,
             labels: labels(self),
-            join: match self.front {
-                FrontKind::MemoryMfu => Join::Steps,
-                FrontKind::GpusTime => Join::Straight,
-            },
+            join,
             mark: (own, mark),
-            reference: match self.front {
-                FrontKind::MemoryMfu => None,
-                FrontKind::GpusTime => scaling(&points),
-            },
+            reference,
             points,
         }
         .svg()

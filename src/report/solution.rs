@@ -10,7 +10,7 @@ use super::document::{
 };
 use super::layout_text::{axis_label, candidate_line, checkpointing, difference, layers, line};
 use super::number::{count, duration, gib, grouped, mfu, percent, points, risk};
-use super::style::{Meaning, Style, WIDTH, columns, printable, wrap, wrap_within};
+use super::style::{Meaning, Style, WIDTH, columns, paragraph, printable, wrap, wrap_within};
 use super::table::{Table, headed, render};
 use super::{Answer, components, counts, joined};
 use crate::axis::{Axis, FlaggedCombination};
@@ -38,8 +38,7 @@ impl Answer for SolutionDocument {
         if let Some(prediction) = &self.prediction {
             notes.extend(trust_notes(&self.job, &self.trust, prediction));
         }
-        let notes: Vec<String> = notes.iter().map(|note| wrap(note, 2)).collect();
-        blocks.push(notes.join("\n"));
+        blocks.push(paragraph(notes));
         blocks.extend(warnings(&self.warnings, style));
         if self.layout.is_some() {
             blocks.push(next_command(style, "export", " --to megatron-lm"));

@@ -77,6 +77,12 @@ pub(crate) fn wrap(text: &str, hang: usize) -> String {
     wrap_within(text, hang, WIDTH)
 }
 
+/// Each text on lines of its own, broken as by [`wrap`] with two spaces.
+pub(crate) fn paragraph<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> String {
+    let lines = texts.into_iter().map(|text| wrap(text.as_ref(), 2));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
 /// As [`wrap`], with another width.
 pub(crate) fn wrap_within(text: &str, hang: usize, width: usize) -> String {
     const JOINT: &str = "\u{a0}";

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::answer::Answer;
 use super::{Rejected, Stop};
-use crate::report::document::strict_json::join;
+use crate::reading::join;
 
 /// Requires that the answer's document is the one that follows from its layouts, but for the value of
 /// one key.

@@ -5,7 +5,7 @@
 //! visited in the order of a simple bound (work spread evenly, no recomputation), and those whose
 //! bound is above what the search itself has found are passed over.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -63,38 +63,23 @@ pub(super) fn search(instance: &Instance, search: &Search) -> Found {
     }
 }
 
-/// The best layouts so far.
+/// The best layouts so far: each was the best of its class when it was found.
 struct Known {
     thresholds: Thresholds,
-    /// The best layout of each class.
-    best: HashMap<usize, (i64, Layout)>,
+    layouts: Vec<(i64, Layout, usize)>,
 }
 
 impl Known {
-    fn new(count: usize, classes: &[usize]) -> Self {
-        let number = classes.iter().max().map_or(0, |last| last + 1);
-        Self {
-            thresholds: Thresholds::new(count, number),
-            best: HashMap::new(),
-        }
-    }
-
-    fn offer(&mut self, class: usize, objective: i64, layout: Layout) {
-        self.thresholds.offer(objective, class);
-        match self.best.get_mut(&class) {
-            Some(known) if known.0 <= objective => {}
-            _ => {
-                self.best.insert(class, (objective, layout));
-            }
-        }
-    }
-
-    /// The layouts of the `count` best classes.
-    fn layouts(self, count: usize) -> Vec<Layout> {
-        let mut best: Vec<(i64, Layout)> = self.best.into_values().collect();
-        best.sort();
-        best.truncate(count);
-        best.into_iter().map(|(_, layout)| layout).collect()
+    /// The best layout of each of the `count` best classes.
+    fn best(mut self, count: usize) -> Vec<Layout> {
+        self.layouts.sort();
+        let mut seen = HashSet::new();
+        let layouts = self.layouts.into_iter();
+        let first_of_class = layouts.filter(|(_, _, class)| seen.insert(*class));
+        first_of_class
+            .take(count)
+            .map(|(_, layout, _)| layout)
+            .collect()
     }
 }
 
@@ -108,7 +93,11 @@ fn over_stages(table: &CostTable, search: &Search) -> (Vec<Layout>, Counts) {
     let bounds: Vec<i64> = choices.par_iter().map(bound).collect();
     let mut order: Vec<usize> = (0..choices.len()).collect();
     order.sort_by_key(|&index| (bounds[index], index));
-    let known = Mutex::new(Known::new(search.count, &classes));
+    let number = classes.iter().max().map_or(0, |last| last + 1);
+    let known = Mutex::new(Known {
+        thresholds: Thresholds::new(search.count, number),
+        layouts: Vec::new(),
+    });
     let (next, visited) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let infeasible = AtomicUsize::new(0);
     let is_cut = AtomicBool::new(false);
@@ -142,7 +131,10 @@ fn over_stages(table: &CostTable, search: &Search) -> (Vec<Layout>, Counts) {
                 let plan = optimum_within(&variant.group, 0, &table.layers, limit_of);
                 if let Some(plan) = plan {
                     is_empty = false;
-                    lock().offer(class, plan.objective, variant.layout(choice, &plan));
+                    let layout = variant.layout(choice, &plan);
+                    let mut known = lock();
+                    known.thresholds.offer(plan.objective, class);
+                    known.layouts.push((plan.objective, layout, class));
                 }
             }
             infeasible.fetch_add(usize::from(is_empty), Ordering::Relaxed);
@@ -166,5 +158,5 @@ fn over_stages(table: &CostTable, search: &Search) -> (Vec<Layout>, Counts) {
         solved: visited - infeasible,
         open,
     };
-    (known.layouts(search.count), counts)
+    (known.best(search.count), counts)
 }

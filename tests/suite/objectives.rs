@@ -319,3 +319,16 @@ fn demands_that_make_no_sense_are_refused() {
         check_snapshot(name, &arguments, 2);
     }
 }
+
+/// Where flags alone describe the job, its title has the chosen number of GPUs.
+#[test]
+fn a_title_names_the_gpus_of_the_answer() {
+    let job = "solve --model llama-3.1-8b --cluster dgx-h100-80gb --gpus 8 --sequence-length 8192 \
+               --global-batch 64 --objective fewest-gpus --gpus-to 64 --deadline 3s --format json";
+    let (text, _) = check(&job.split_whitespace().collect::<Vec<_>>(), 0);
+    let document: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let gpus = document["job"]["gpus"].as_u64().expect("a number");
+    assert!(gpus > 8, "{gpus}");
+    let title = format!("llama-3.1-8b on {gpus} GPUs of dgx-h100-80gb");
+    assert_eq!(document["instance"], title.as_str());
+}

@@ -238,6 +238,21 @@ fn prices_are_printed() {
     check_snapshot("price_bad_picture", &bad, 2);
 }
 
+/// Each row of a front is told without the one before it.
+#[test]
+fn rows_of_a_front_stand_alone() {
+    let (text, _) = check(&["price", PAPER, "--pareto", "gpus-time"], 0);
+    let rows: Vec<&str> = text.lines().filter(|line| line.contains(" % |")).collect();
+    assert!(rows.len() > 2, "{text}");
+    for row in rows {
+        assert!(row.contains("TP ") && row.contains("PP "), "{row}");
+    }
+    assert!(
+        text.contains("All have zero-1, flash-attention-2"),
+        "{text}"
+    );
+}
+
 #[test]
 fn tables_fit_eighty_columns() {
     for file in [

@@ -1,21 +1,26 @@
 //! Whether the layers of a combination fit into memory, by the framework's rules or without
 //! them.
 
+use std::collections::HashMap;
+use std::time::Instant;
+
 use formulations::staged::{Layers, Shortage as Missing, fits, optimum, shortage};
 
-use crate::axis::FlaggedCombination;
+use crate::axis::{Axis, AxisSet, FlaggedCombination};
 use crate::cost_model::Costs;
 use crate::framework::CheckpointRule;
 use crate::instance::Instance;
 use crate::layout::{Checkpointing, Combination};
 use crate::plan::{Extent, Formulation};
 use crate::planner::cost_table::{CostTable, Entry};
-use crate::planner::groups::{choices, variants};
-use crate::planner::quantise::{CellUnits, Quantum, UNLIMITED};
+use crate::planner::groups::{Choice, Variant, choices, variants};
+use crate::planner::quantise::{self, CellUnits, Quantum, UNLIMITED};
 use crate::planner::{Deadline, PlanError};
 use crate::quantity::{Bytes, Seconds};
 use crate::rules::{self, Requirement, Rule, RuleSet};
+use crate::space;
 
+use super::memory_bound::{leanest, may_fit};
 use super::{KIB, Shortage};
 
 /// An instance without none, one or both of the framework's rules on stages.
@@ -85,6 +90,16 @@ impl Freedom {
 
     /// Whether some layout of the combination fits into `capacity`. The combination has a cut.
     pub(super) fn fits(&self, trial: Trial, capacity: i64) -> bool {
+        let mut ways = self.ways(trial, capacity).into_iter();
+        ways.any(|(_, variant)| fits(&variant.group, self.layers()))
+    }
+
+    fn layers(&self) -> i64 {
+        i64::from(self.instance.job.transformer.layers)
+    }
+
+    /// The ways to use a combination.
+    fn ways(&self, trial: Trial, capacity: i64) -> Vec<(Choice, Variant)> {
         let entries = trial.flags.iter().map(|&checkpointing| Entry {
             candidate: FlaggedCombination {
                 combination: *trial.combination,
@@ -93,11 +108,10 @@ impl Freedom {
             broken: RuleSet::EMPTY,
             cell: Some(0),
         });
-        let layers = i64::from(self.instance.job.transformer.layers);
         let table = CostTable {
             instance: &self.instance,
             formulation: self.formulation,
-            layers: Layers::alike(layers),
+            layers: Layers::alike(self.layers()),
             quantum: quantum(),
             capacity,
             cells: vec![trial.units.clone()],
@@ -105,9 +119,13 @@ impl Freedom {
             applied_before: Vec::new(),
             extent: Extent::Whole,
         };
-        let choices = choices(&table);
-        let mut ways = choices.iter().flat_map(|choice| variants(&table, choice));
-        ways.any(|variant| fits(&variant.group, layers))
+        let choices = choices(&table).into_iter();
+        choices
+            .flat_map(|choice| {
+                let ways = variants(&table, &choice).into_iter();
+                ways.map(move |variant| (choice.clone(), variant))
+            })
+            .collect()
     }
 }
 
@@ -122,30 +140,57 @@ pub(super) fn least_shortage(
     formulation: Formulation,
     deadline: Deadline,
 ) -> Result<Option<Shortage>, PlanError> {
-    let table = CostTable::within(instance, formulation, deadline.left());
-    let layers = i64::from(instance.job.transformer.layers);
+    let end = deadline
+        .left()
+        .and_then(|left| Instant::now().checked_add(left));
+    let listed = space::list_until(instance, end);
+    let mut flags: HashMap<Combination, Vec<Checkpointing>> = HashMap::new();
+    let mut combinations = Vec::new();
+    for (flagged, _) in listed.combinations.iter().filter(|it| it.1.is_empty()) {
+        let of_combination = flags.entry(flagged.combination).or_default();
+        if of_combination.is_empty() {
+            combinations.push(flagged.combination);
+        }
+        of_combination.push(flagged.checkpointing);
+    }
+    let own = Freedom {
+        dropped: RuleSet::EMPTY,
+        instance: instance.clone(),
+        formulation,
+    };
+    let values = Axis::ALL.map(|axis| instance.space.values(axis).to_vec());
+    let layers = Layers::alike(own.layers());
     let (mut peak, mut least) = (UNLIMITED, None);
-    for choice in choices(&table) {
+    for combination in &combinations {
         deadline.check()?;
-        for mut variant in variants(&table, &choice) {
+        let lean = leanest(&values, combination);
+        if !may_fit(instance, &values, &lean, AxisSet::EMPTY, peak - 1) {
+            continue;
+        }
+        let trial = Trial {
+            combination,
+            units: &units(instance, combination),
+            flags: &flags[combination],
+        };
+        for (choice, mut variant) in own.ways(trial, peak - 1) {
             variant.group.capacity = peak - 1;
-            if !fits(&variant.group, layers) {
+            if !fits(&variant.group, own.layers()) {
                 continue;
             }
             // Against no capacity at all, what is missing is the peak itself.
             variant.group.capacity = 0;
-            if let Some(Missing::Memory { amount, .. }) = shortage(&variant.group, layers) {
+            if let Some(Missing::Memory { amount, .. }) = shortage(&variant.group, own.layers()) {
                 variant.group.capacity = amount;
-                let plan = optimum(&variant.group, 0, &table.layers);
+                let plan = optimum(&variant.group, 0, &layers);
                 least = plan.map(|plan| variant.layout(&choice, &plan)).or(least);
                 peak = amount;
             }
         }
     }
-    if table.extent == Extent::Cut {
+    if listed.is_cut {
         return Err(PlanError::TimeOver);
     }
-    let missing = peak - table.capacity;
+    let missing = peak - quantise::capacity(instance);
     Ok(least.filter(|_| missing > 0).map(|layout| Shortage {
         amount: Bytes::new(missing as f64 * KIB),
         layout,

@@ -5,6 +5,7 @@ use std::path::Path;
 use super::*;
 use crate::axis::{Axis, AxisSet};
 use crate::instance::{self, Overrides};
+use crate::layout::RmsNormKernel;
 use crate::plan::Formulation;
 
 fn instance(sets: &[&str]) -> Instance {
@@ -113,7 +114,9 @@ fn no_layout_is_below_the_lower_limit_of_memory() {
                 };
                 assert!(may_fit(needed + 1), "{framework} {cell:?} {open:?}");
                 let far = needed / 4;
-                assert!(!open.is_empty() || !may_fit(far), "{framework} {cell:?}");
+                // Fused kernels exclude checkpointing, of which the bound does not know.
+                let is_tight = open.is_empty() && cell.rmsnorm_kernel == RmsNormKernel::Unfused;
+                assert!(!is_tight || !may_fit(far), "{framework} {cell:?}");
             }
             checked += 1;
         }

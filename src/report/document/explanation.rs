@@ -167,7 +167,7 @@ impl ExplanationDocument {
             }
         };
         document.why_not = asked.map(|asked| {
-            let pairs = asked.0.iter();
+            let pairs = asked.0.iter().copied();
             let unlisted = pairs
                 .clone()
                 .filter(|(axis, code)| !instance.space.values(*axis).contains(code));
@@ -206,7 +206,7 @@ impl ExplanationDocument {
 }
 
 /// A value of an axis, such as `tensor_parallel=8`.
-fn pair(&(axis, code): &(Axis, u32)) -> String {
+fn pair((axis, code): (Axis, u32)) -> String {
     format!("{axis}={}", axis.show(code))
 }
 

@@ -75,14 +75,10 @@ impl StageDocument {
     }
 
     fn stage(&self) -> Stage {
-        let RecomputedDocument {
-            full,
-            feed_forward,
-            attention_core,
-        } = self.recomputed;
+        let by_mode = &self.recomputed;
         Stage {
             layers: self.layers,
-            recomputed: [full, feed_forward, attention_core],
+            recomputed: [by_mode.full, by_mode.feed_forward, by_mode.attention_core],
         }
     }
 }

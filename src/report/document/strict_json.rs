@@ -6,6 +6,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visi
 use serde_json::{Map, Number, Value};
 
 use super::ReadError;
+use crate::reading::join;
 
 /// What the message of a duplicate key starts with; the rest is its path.
 const TWICE: &str = "written twice: ";
@@ -93,15 +94,6 @@ impl<'de> Visitor<'de> for Strict<'_> {
             map.insert(key, value);
         }
         Ok(map.into())
-    }
-}
-
-/// `prediction` and `mfu` to `prediction.mfu`.
-pub(crate) fn join(path: &str, key: &str) -> String {
-    if path.is_empty() {
-        key.to_owned()
-    } else {
-        format!("{path}.{key}")
     }
 }
 
