@@ -7,9 +7,11 @@ use clap::Args;
 use parlayout::catalog::{self, Machine};
 use parlayout::framework::Framework;
 use parlayout::instance;
-use parlayout::laboratory::calibrate::{self, Adoption, FitOptions, Observation, Residuals};
+use parlayout::laboratory::calibrate::{
+    self, Adoption, FitOptions, Observation, Priors, Residuals,
+};
 use parlayout::laboratory::report::{CalibrationDocument, Subject, calibration};
-use parlayout::laboratory::runs::{Run, RunSetups};
+use parlayout::laboratory::runs::{Run, RunSetups, Setup};
 use parlayout::report::{Colour, Document};
 
 use super::logs::LogArguments;
@@ -48,15 +50,14 @@ pub(crate) fn run(arguments: &CalibrateArguments, colour: Colour) -> Result<u8> 
     arguments.check()?;
     let machine = instance::read_machine(&arguments.cluster)?;
     let (rows, notes) = rows(arguments, &machine)?;
-    let framework = framework(arguments, &machine, &rows)?;
-    let (observations, skipped) = calibrate::observe(&rows, &machine.cluster, &framework);
+    let setup = Setup {
+        framework: framework(arguments, &machine, &rows)?,
+        cluster: machine.cluster,
+    };
+    let (observations, skipped) = calibrate::observe(&rows, &setup);
     if observations.is_empty() {
         let first = skipped.first().map_or(String::new(), |row| {
-            let place = match row.line {
-                0 => row.name.clone(),
-                line => format!("`{}` line {line}", row.file),
-            };
-            format!("; the first, {place}: {}", row.reason)
+            format!("; the first, {}: {}", row.place, row.reason)
         });
         bail!("none of {} runs can be used{first}", rows.len());
     }
@@ -77,8 +78,7 @@ pub(crate) fn run(arguments: &CalibrateArguments, colour: Colour) -> Result<u8> 
     let observations: Vec<&Observation> = observations.iter().collect();
     let calibrated = calibrate::calibrate(
         &observations,
-        &machine.cluster,
-        &framework,
+        &Priors::shipped(&setup),
         &options,
         adoption,
         &source,
@@ -87,13 +87,13 @@ pub(crate) fn run(arguments: &CalibrateArguments, colour: Colour) -> Result<u8> 
     if let Some(path) = written {
         write(
             path,
-            &catalog::cluster_file(&calibrated.cluster, &calibrated.framework),
+            &catalog::cluster_file(&calibrated.setup.cluster, &calibrated.setup.framework),
         )?;
     }
     let output = written.map(|path| path.display().to_string());
     let subject = Subject {
-        cluster: &machine.cluster.name,
-        framework: &framework.name,
+        cluster: &setup.cluster.name,
+        framework: &setup.framework.name,
         source: &source,
         output: output.as_deref(),
         logs: &notes,
@@ -157,28 +157,22 @@ fn framework(arguments: &CalibrateArguments, machine: &Machine, rows: &[Run]) ->
         return Ok(machine.framework(Some(name))?);
     }
     let setups = RunSetups::new(Some(machine.clone()), None)?;
-    let mut found: Option<Framework> = None;
-    for row in rows.iter().filter(|row| row.fault.is_none()) {
-        let own = setups
-            .framework(row)
-            .map_err(|skip| anyhow::anyhow!(skip.0))?;
-        match &found {
-            Some(first) if first.name != own.name => bail!(
-                "{} ran under `{}`, rows before it under `{}`\nhint: calibrate one framework \
-                 at a time, `--framework {}`",
-                row.place(),
-                own.name,
-                first.name,
-                first.name
-            ),
-            Some(_) => {}
-            None => found = Some(own),
+    let mut known = rows.iter().filter(|row| row.fault.is_none());
+    let Some(first) = known.next() else {
+        return Ok(machine.framework(None)?);
+    };
+    let first = setups.framework_name(first);
+    for row in known {
+        let own = setups.framework_name(row);
+        if own != first {
+            bail!(
+                "{} ran under `{own}`, rows before it under `{first}`\nhint: calibrate one \
+                 framework at a time, `--framework {first}`",
+                row.place()
+            );
         }
     }
-    match found {
-        Some(framework) => Ok(framework),
-        None => Ok(machine.framework(None)?),
-    }
+    Ok(machine.framework(Some(first))?)
 }
 
 /// The runs in words.

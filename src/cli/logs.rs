@@ -71,13 +71,11 @@ impl LogArguments {
             Some(name) => network(&instance::read_model(name)?)?,
             None => Facts::default(),
         };
-        let own = Facts {
-            gpus: self.gpus,
-            sequence_length: self.sequence_length,
-            global_batch: self.global_batch,
-            precision: self.precision.clone(),
-            ..Facts::default()
-        };
+        let own = Facts::default()
+            .with("gpus", self.gpus)
+            .with("seq_len", self.sequence_length)
+            .with("global_batch", self.global_batch)
+            .with("precision", self.precision.as_ref());
         Ok(own.or(layout).or(network))
     }
 }
@@ -106,9 +104,8 @@ fn run(path: &Path, stated: Facts, launched: Facts, cluster: &Cluster) -> Result
 /// `llama3 8B` is `llama-3-8b`.
 fn with_network(launched: Facts) -> Result<Facts> {
     let Some(name) = launched
-        .model
-        .as_deref()
-        .filter(|_| launched.layers.is_none())
+        .text("model")
+        .filter(|_| launched.text("layers").is_none())
     else {
         return Ok(launched);
     };
@@ -133,18 +130,17 @@ fn network(model: &Transformer) -> Result<Facts> {
             model.name
         );
     }
-    Ok(Facts {
-        model: Some(model.name.clone()),
-        layers: Some(model.layers),
-        hidden: Some(model.hidden),
-        feed_forward_width: Some(model.feed_forward_width),
-        heads: Some(model.heads),
-        key_value_heads: Some(model.key_value_heads),
-        mlp_matrices: Some(match model.feed_forward {
-            FeedForward::Gated => 3,
-            FeedForward::Plain => 2,
-        }),
-        vocabulary: Some(model.vocabulary),
-        ..Facts::default()
-    })
+    let matrices = match model.feed_forward {
+        FeedForward::Gated => 3,
+        FeedForward::Plain => 2,
+    };
+    Ok(Facts::default()
+        .with("model", Some(&model.name))
+        .with("layers", Some(model.layers))
+        .with("hidden", Some(model.hidden))
+        .with("ffn", Some(model.feed_forward_width))
+        .with("heads", Some(model.heads))
+        .with("kv_heads", Some(model.key_value_heads))
+        .with("mlp_matrices", Some(matrices))
+        .with("vocab", Some(model.vocabulary)))
 }

@@ -12,7 +12,7 @@ use parlayout::instance::{self, Overrides};
 use parlayout::laboratory::calibrate::{
     self, Adoption, FitOptions, Observation, Priors, Residuals, Speeds, Verdict,
 };
-use parlayout::laboratory::runs::{self, Run, RunSetups, Status};
+use parlayout::laboratory::runs::{self, Run, RunSetups, Setup, Status};
 use parlayout::plan::Outcome;
 use parlayout::planner::{self, PlanOptions};
 
@@ -49,11 +49,10 @@ fn leave_one_sweep_out(options: &FitOptions) -> Option<(f64, f64)> {
         .collect();
     let first = runs.first()?;
     let setups = RunSetups::new(None, None).expect("no framework is named");
-    let cluster = setups.cluster(first).expect("the cluster is known");
-    let framework = setups.framework(first).expect("the framework is known");
+    let setup = setups.setup(first).expect("its cluster is known");
     let mut sweeps: BTreeMap<&str, Vec<(&Run, Observation)>> = BTreeMap::new();
     for run in &runs {
-        let observation = Observation::new(run, &cluster, &framework).expect("it is modelled");
+        let observation = Observation::new(run, &setup).expect("it is modelled");
         sweeps
             .entry(&run.group)
             .or_default()
@@ -66,15 +65,9 @@ fn leave_one_sweep_out(options: &FitOptions) -> Option<(f64, f64)> {
             .filter(|(sweep, _)| *sweep != held_out)
             .flat_map(|(_, rows)| rows.iter().map(|(_, observation)| observation))
             .collect();
-        let fitted = calibrate::fit(
-            &others,
-            &cluster,
-            &framework,
-            &Priors::before_fit(),
-            options,
-        );
+        let fitted = calibrate::fit(&others, &Priors::before_fit(&setup), options);
         for (run, _) in rows {
-            let modelled = runs::model(run, &fitted.cluster, &fitted.framework).expect("modelled");
+            let modelled = runs::model(run, &fitted.setup).expect("modelled");
             let measured = run.mfu.expect("the sweeps state it");
             errors.push(100.0 * (modelled.prediction.mfu.value() / measured - 1.0).abs());
         }
@@ -114,10 +107,9 @@ fn sweeps_are_predicted_from_the_others() {
 /// Observations of rows on the cluster and under the framework of the first.
 fn observations(rows: &[&Run]) -> Option<(Vec<Observation>, calibrate::Calibrated)> {
     let setups = RunSetups::new(None, None).expect("no framework is named");
-    let cluster = setups.cluster(rows.first()?).expect("known");
-    let framework = setups.framework(rows.first()?).expect("known");
+    let setup = setups.setup(rows.first()?).expect("known");
     let rows: Vec<Run> = rows.iter().map(|row| (*row).clone()).collect();
-    let (observations, _) = calibrate::observe(&rows, &cluster, &framework);
+    let (observations, _) = calibrate::observe(&rows, &setup);
     let train: Vec<&Observation> = observations
         .iter()
         .step_by(rows.len().div_ceil(5))
@@ -126,8 +118,7 @@ fn observations(rows: &[&Run]) -> Option<(Vec<Observation>, calibrate::Calibrate
     let options = FitOptions::default();
     let calibrated = calibrate::calibrate(
         &train,
-        &cluster,
-        &framework,
+        &Priors::shipped(&setup),
         &options,
         Adoption::Tested,
         "5 runs",
@@ -147,11 +138,11 @@ fn five_peaks_predict_the_others() {
         let Some((observations, calibrated)) = observations(&rows) else {
             continue;
         };
-        assert_eq!(calibrated.memory_verdict, Some(Verdict::Accepted));
+        assert_eq!(calibrated.memory.verdict, Some(Verdict::Accepted));
         let errors: Vec<f64> = observations
             .iter()
             .map(|run| {
-                let job = run.job(&calibrated.cluster, &calibrated.framework);
+                let job = run.job(&calibrated.setup);
                 let (peak, _) = run.predicted_peaks(&job);
                 100.0 * (peak / run.peak.expect("all rows state it") - 1.0).abs()
             })
@@ -203,6 +194,16 @@ fn cluster_files_are_read_as_they_were_written() {
     std::fs::remove_file(&path).expect("it was written");
 }
 
+/// A cluster and framework of the catalog.
+fn setup() -> Setup {
+    let machine = catalog::machine("dgx-a100-80gb").expect("it is in the catalog");
+    let framework = machine.framework(Some("megatron-lm"));
+    Setup {
+        framework: framework.expect("in the catalog"),
+        cluster: machine.cluster,
+    }
+}
+
 /// Runs of the tests' own, made with known figures.
 fn own_runs() -> Vec<Run> {
     let path = project("tests/data/our-cluster.csv");
@@ -211,66 +212,59 @@ fn own_runs() -> Vec<Run> {
 
 #[test]
 fn figures_that_made_the_runs_are_found() {
-    let machine = catalog::machine("dgx-a100-80gb").expect("it is in the catalog");
-    let framework = machine
-        .framework(Some("megatron-lm"))
-        .expect("in the catalog");
-    let (observations, skipped) = calibrate::observe(&own_runs(), &machine.cluster, &framework);
+    let setup = setup();
+    let (observations, skipped) = calibrate::observe(&own_runs(), &setup);
     assert_eq!((observations.len(), skipped.len()), (15, 2));
     let all: Vec<&Observation> = observations.iter().collect();
     let options = FitOptions::default();
     let check = |runs: &[&Observation], adoption| {
-        calibrate::calibrate(
-            runs,
-            &machine.cluster,
-            &framework,
-            &options,
-            adoption,
-            "runs",
-        )
+        calibrate::calibrate(runs, &Priors::shipped(&setup), &options, adoption, "runs")
     };
     let calibrated = check(&all, Adoption::Tested);
     // Made with 0.66 and 1.25; one step time is off by 60 %.
     let fitted = &calibrated.fitted;
-    assert!((fitted.cluster.efficiency.gemm / 0.66 - 1.0).abs() < 0.03);
-    let factor = calibrated.framework.memory.activation_factor;
+    assert!((fitted.setup.cluster.efficiency.gemm / 0.66 - 1.0).abs() < 0.03);
+    let factor = calibrated.setup.framework.memory.activation_factor;
     assert!((factor / 1.25 - 1.0).abs() < 0.03);
     // The shipped figures rank these runs nearly as well: their level is all that is taken.
     assert_eq!(calibrated.speeds, Speeds::Level);
-    assert!(calibrated.cluster.efficiency.slowdown > 1.1);
-    let levelled = &calibrated.cluster;
-    let mut expected = machine.cluster.efficiency.clone();
+    assert!(calibrated.setup.cluster.efficiency.slowdown > 1.1);
+    let levelled = &calibrated.setup.cluster;
+    let mut expected = setup.cluster.efficiency.clone();
     expected.slowdown = levelled.efficiency.slowdown;
     assert_eq!(levelled.efficiency, expected);
     let always = check(&all, Adoption::Always);
-    assert_eq!(always.cluster.efficiency, fitted.cluster.efficiency);
+    assert_eq!(
+        always.setup.cluster.efficiency,
+        fitted.setup.cluster.efficiency
+    );
     assert_eq!(calibrated.outliers.len(), 1);
-    assert_eq!(calibrated.outliers[0].line, 8);
+    assert_eq!(calibrated.outliers[0].place.line, Some(8));
     // One run moves figures, but nothing shows that they are better than a data sheet's level.
     let one = check(&all[..1], Adoption::Tested);
-    assert_eq!(one.time_verdict, Some(Verdict::Untested));
-    let mut levelled = machine.cluster.efficiency.clone();
-    levelled.slowdown = one.cluster.efficiency.slowdown;
-    assert_eq!(one.cluster.efficiency, levelled);
+    assert_eq!(one.time.verdict, Some(Verdict::Untested));
+    let mut levelled = setup.cluster.efficiency.clone();
+    levelled.slowdown = one.setup.cluster.efficiency.slowdown;
+    assert_eq!(one.setup.cluster.efficiency, levelled);
     assert!((1.05..1.18).contains(&levelled.slowdown));
-    assert_eq!(one.cluster.calibration.kind, CalibrationKind::DataSheet);
+    assert_eq!(
+        one.setup.cluster.calibration.kind,
+        CalibrationKind::DataSheet
+    );
     let taken = check(&all[..1], Adoption::Always);
-    assert_ne!(taken.cluster.efficiency, machine.cluster.efficiency);
+    assert_ne!(taken.setup.cluster.efficiency, setup.cluster.efficiency);
     // None leaves everything as it is.
     let none = check(&[], Adoption::Always);
-    assert_eq!(none.framework, framework);
-    assert_eq!(none.time_verdict, None);
+    assert_eq!(none.setup.framework, setup.framework);
+    assert_eq!(none.time.verdict, None);
 }
 
 #[test]
 fn learned_residuals_fade_away_from_the_runs() {
-    let machine = catalog::machine("dgx-a100-80gb").expect("it is in the catalog");
-    let framework = machine
-        .framework(Some("megatron-lm"))
-        .expect("in the catalog");
-    let (observations, _) = calibrate::observe(&own_runs(), &machine.cluster, &framework);
+    let setup = setup();
+    let (observations, _) = calibrate::observe(&own_runs(), &setup);
     let all: Vec<&Observation> = observations.iter().collect();
-    let learned = calibrate::discrepancy::learn(&all, &machine.cluster, &framework);
+    let learned = calibrate::discrepancy::learn(&all, &setup);
     let learned = learned.expect("there are timed runs");
     let near = observations[0].features();
     let mut far = near;
@@ -279,7 +273,7 @@ fn learned_residuals_fade_away_from_the_runs() {
     assert!(learned.logarithm(&far).abs() < 1e-12);
     let deviations = learned.standard_deviations(&[near, far]);
     assert!(deviations[0] < 0.02 && (deviations[1] - 0.03).abs() < 1e-9);
-    let mut job = observations[0].job(&machine.cluster, &framework);
+    let mut job = observations[0].job(&setup);
     let cell = observations[0].shape.layout.combination;
     let before = Costs::exact(&job, &cell);
     let factor = learned.logarithm(&near).exp();
@@ -291,10 +285,7 @@ fn learned_residuals_fade_away_from_the_runs() {
 
 #[test]
 fn what_every_run_states_is_taken_over() {
-    let machine = catalog::machine("dgx-a100-80gb").expect("it is in the catalog");
-    let framework = machine
-        .framework(Some("megatron-lm"))
-        .expect("in the catalog");
+    let setup = setup();
     let mut rows = own_runs();
     for (row, bandwidth) in rows
         .iter_mut()
@@ -303,20 +294,19 @@ fn what_every_run_states_is_taken_over() {
         row.gradient_bytes = Some(4.0);
         row.internode_allreduce = Some(bandwidth);
     }
-    let (observations, _) = calibrate::observe(&rows, &machine.cluster, &framework);
+    let (observations, _) = calibrate::observe(&rows, &setup);
     let all: Vec<&Observation> = observations.iter().collect();
     let options = FitOptions::default();
     let calibrated = calibrate::calibrate(
         &all,
-        &machine.cluster,
-        &framework,
+        &Priors::shipped(&setup),
         &options,
         Adoption::Tested,
         "x",
     );
-    assert!((calibrated.framework.memory.gradient_bytes - 4.0).abs() < 1e-12);
-    let share = calibrated.framework.speed.measured_inter_node;
-    let bandwidth = calibrated.cluster.inter_node_bandwidth.value();
+    assert!((calibrated.setup.framework.memory.gradient_bytes - 4.0).abs() < 1e-12);
+    let share = calibrated.setup.framework.speed.measured_inter_node;
+    let bandwidth = calibrated.setup.cluster.inter_node_bandwidth.value();
     assert!((bandwidth / (100e9 * share) - 1.0).abs() < 1e-12);
     let keys: Vec<&str> = calibrated
         .facts

@@ -87,13 +87,17 @@ fn torchtitan_states_throughput() {
     let message = missing.expect_err("the flavour is no shape");
     assert!(message.contains("does not say the network"), "{message}");
     assert!(message.ends_with("hint: give `--model`"), "{message}");
-    let network = Facts {
-        layers: Some(32),
-        hidden: Some(4096),
-        heads: Some(32),
-        feed_forward_width: Some(14336),
-        ..Facts::default()
-    };
+    let shape = [
+        ("layers", 32),
+        ("hidden", 4096),
+        ("heads", 32),
+        ("ffn", 14336),
+    ];
+    let network = shape
+        .iter()
+        .fold(Facts::default(), |facts, (column, size)| {
+            facts.with(column, Some(size))
+        });
     let (run, _) = run("torchtitan.log", Some("torchtitan.toml"), network).expect("complete");
     assert_eq!(degrees(&run), [8, 1, 1, 8, 1, 8].map(Some));
     assert_eq!(
@@ -130,10 +134,7 @@ fn what_the_user_states_comes_first() {
     assert_eq!(degrees(&found), [16, 4, 2, 2, 2, 128].map(Some));
     let overruled = "the log says otherwise: TP 2, micro-batch 1";
     assert!(note.contains(overruled), "{note}");
-    let more = Facts {
-        gpus: Some(64),
-        ..Facts::default()
-    };
+    let more = Facts::default().with("gpus", Some(64));
     let message = run("megatron.log", None, more).expect_err("the log says 16");
     assert!(
         message.contains("is of 16 GPUs, `--gpus` says 64"),

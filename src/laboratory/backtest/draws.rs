@@ -5,15 +5,17 @@ use serde::Serialize;
 
 use rayon::prelude::*;
 
-use crate::laboratory::calibrate::{self, Adoption, FitOptions, Observation, Speeds, Verdict};
-use crate::laboratory::runs::Skip;
+use crate::laboratory::calibrate::{
+    self, Adoption, FitOptions, Observation, Priors, Speeds, Verdict,
+};
+use crate::laboratory::runs::{Setup, Skip};
 use crate::planner::PlanError;
 
-use super::by_name;
 use super::case::Case;
-use super::held_out::{Figures, HeldOut, Predicted, means};
+use super::held_out::{HeldOut, Predicted, means};
 use super::random::Random;
 use super::settings::Setting;
+use crate::laboratory::by_name;
 
 /// How runs are drawn.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -120,7 +122,8 @@ fn drawn<'a>(setting: &'a Setting, options: &DrawOptions) -> Result<Option<Drawn
             positions.into_iter().map(|index| timed[index]).collect()
         })
         .collect();
-    let before = believed(setting);
+    // Before any run is seen: the medians of the priors.
+    let before = calibrate::fit(&[], &setting.priors, &FitOptions::default()).setup;
     let draws = evidence
         .par_iter()
         .map(|drawn| Draw::new(setting, &before, drawn, options.max_oom_risk))
@@ -150,47 +153,6 @@ fn together<'a>(source: &'a str, parts: &[&Drawn<'a>]) -> Drawn<'a> {
     }
 }
 
-/// Cluster and framework before any run is seen: the medians of the priors.
-fn believed(setting: &Setting) -> Figures {
-    let (cluster, framework) = (&setting.cluster, &setting.framework);
-    let options = FitOptions::default();
-    let fitted = calibrate::fit(&[], cluster, framework, &setting.priors, &options);
-    (fitted.cluster, fitted.framework)
-}
-
-/// A calibration on drawn runs.
-struct Calibration {
-    always: Figures,
-    tested: Figures,
-    speeds: Speeds,
-    memory: Option<Verdict>,
-}
-
-impl Calibration {
-    fn new(setting: &Setting, before: &Figures, drawn: &[usize]) -> Self {
-        let evidence: Vec<&Observation> =
-            drawn.iter().map(|&it| &setting.observations[it]).collect();
-        let mut calibrated = calibrate::calibrate_from(
-            &setting.priors,
-            &evidence,
-            &before.0,
-            &before.1,
-            &FitOptions::default(),
-            Adoption::Tested,
-            &setting.name,
-        );
-        let tested = (calibrated.cluster.clone(), calibrated.framework.clone());
-        let (speeds, memory) = (calibrated.speeds, calibrated.memory_verdict);
-        calibrated.adopt(Adoption::Always, &setting.name);
-        Self {
-            always: (calibrated.cluster, calibrated.framework),
-            tested,
-            speeds,
-            memory,
-        }
-    }
-}
-
 /// What one draw predicts of the runs that it left.
 #[derive(Debug, Default)]
 struct Draw {
@@ -208,32 +170,38 @@ struct Draw {
 impl Draw {
     fn new(
         setting: &Setting,
-        before: &Figures,
+        before: &Setup,
         drawn: &[usize],
         max_oom_risk: f64,
     ) -> Result<Self, DrawError> {
-        let calibration = Calibration::new(setting, before, drawn);
-        let rest: Vec<&Case> = setting
-            .cases
-            .iter()
-            .enumerate()
-            .filter(|(index, _)| !drawn.contains(index))
-            .map(|(_, case)| *case)
-            .collect();
-        let predicted = |figures: &Figures| Predicted::new(&rest, figures, max_oom_risk);
-        let (zero_shot, calibrated) = (predicted(before)?, predicted(&calibration.always)?);
-        let memory = calibration.memory == Some(Verdict::Accepted);
-        let accepted = match (calibration.speeds, memory) {
+        let evidence: Vec<&Observation> =
+            drawn.iter().map(|&it| &setting.observations[it]).collect();
+        let priors = Priors {
+            setup: before.clone(),
+            ..setting.priors.clone()
+        };
+        let options = FitOptions::default();
+        let (tested, name) = (Adoption::Tested, &setting.name);
+        let tested = calibrate::calibrate(&evidence, &priors, &options, tested, name);
+        let mut always = tested.clone();
+        always.adopt(Adoption::Always, name);
+        let rest = setting.cases.iter().enumerate();
+        let rest = rest.filter(|(index, _)| !drawn.contains(index));
+        let rest: Vec<&Case> = rest.map(|(_, case)| *case).collect();
+        let predicted = |setup: &Setup| Predicted::new(&rest, setup, max_oom_risk);
+        let (zero_shot, calibrated) = (predicted(before)?, predicted(&always.setup)?);
+        let memory = tested.memory.verdict == Some(Verdict::Accepted);
+        let accepted = match (tested.speeds, memory) {
             (Speeds::Shipped, false) => zero_shot.clone(),
             (Speeds::Fitted, true) => calibrated.clone(),
-            _ => predicted(&calibration.tested)?,
+            _ => predicted(&tested.setup)?,
         };
         Ok(Self {
             zero_shot,
             calibrated,
             accepted,
-            fits: usize::from(calibration.speeds == Speeds::Fitted),
-            levels: usize::from(calibration.speeds == Speeds::Level),
+            fits: usize::from(tested.speeds == Speeds::Fitted),
+            levels: usize::from(tested.speeds == Speeds::Level),
             calibrations: 1,
         })
     }

@@ -78,7 +78,7 @@ const LLAMA_65B: Shape = Shape {
 /// The findings on the sources among the cases that have the runs, by source.
 #[must_use]
 pub fn findings(cases: &[Case]) -> Vec<(String, Vec<Finding>)> {
-    let sources = super::by_name(cases, |case| &case.run.source);
+    let sources = crate::laboratory::by_name(cases, |case| &case.run.source);
     let found = sources.iter().filter_map(|(source, cases)| {
         let sweeps = Sweep::all(cases);
         let subject = sweeps

@@ -3,19 +3,15 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::cluster::Cluster;
-use crate::framework::Framework;
+use crate::laboratory::runs::Setup;
 
-use super::by_name;
 use super::case::Case;
 use super::draws::DrawError;
 use super::leave_one_out::again;
 use super::pick::{contenders, pick};
-use super::scores::{Errors, Verdicts};
-use super::statistics::{mean, spearman};
-
-/// What runs are predicted with.
-pub(super) type Figures = (Cluster, Framework);
+use super::scores::{Errors, Verdicts, rank_of};
+use crate::laboratory::by_name;
+use crate::laboratory::statistics::mean;
 
 /// Scores of the runs that were not drawn; means over draws.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, JsonSchema)]
@@ -52,13 +48,10 @@ impl Predicted {
     /// Predicts the runs with these figures, and picks layouts at this accepted risk.
     pub(super) fn new(
         cases: &[&Case],
-        figures: &Figures,
+        setup: &Setup,
         max_oom_risk: f64,
     ) -> Result<Self, DrawError> {
-        let cases: Vec<Case> = cases
-            .iter()
-            .map(|case| again(case, &figures.0, &figures.1))
-            .collect::<Result<_, _>>()?;
+        let cases = again(cases.iter().copied(), setup)?;
         let cases: Vec<&Case> = cases.iter().collect();
         let mut picks = Vec::new();
         for (_, group) in by_name(&cases, |case| case.group.as_str()) {
@@ -85,7 +78,7 @@ impl Predicted {
 
     /// Rank correlation of predicted and measured utilisation.
     pub(super) fn rank(&self) -> Option<f64> {
-        spearman(&self.utilisations)
+        rank_of(&self.utilisations)
     }
 
     fn scores(&self) -> HeldOut {

@@ -2,14 +2,11 @@
 
 use rayon::prelude::*;
 
-use crate::cluster::Cluster;
-use crate::framework::Framework;
-use crate::laboratory::calibrate::{self, FitOptions, Fitted, Observation, Residuals};
-use crate::laboratory::runs::{Skip, model};
-
-use super::by_name;
 use super::case::Case;
 use super::settings::Setting;
+use crate::laboratory::by_name;
+use crate::laboratory::calibrate::{self, FitOptions, Observation, Residuals};
+use crate::laboratory::runs::{Setup, Skip, model};
 
 /// Error of a step time beyond which a run pulls only linearly. Many runs are fitted here, so
 /// that an outlier is none for its number.
@@ -38,44 +35,31 @@ pub fn leave_one_out<'a>(
     for setting in settings {
         let groups = by_name(&setting.cases, |case| case.group.as_str());
         if groups.len() > 1 {
-            tasks.extend(groups.into_iter().map(|(group, cases)| {
-                let cases: Vec<&Case> = cases.into_iter().copied().collect();
-                (setting, group, cases)
-            }));
+            tasks.extend(groups.into_iter().map(|group| (setting, group)));
         }
     }
-    let predicted: Vec<Vec<Case>> = tasks
-        .par_iter()
-        .map(|(setting, group, cases)| {
-            let fitted = without(setting, group, &options);
-            cases
-                .iter()
-                .map(|case| again(case, &fitted.cluster, &fitted.framework))
-                .collect()
-        })
-        .collect::<Result<_, Skip>>()?;
+    let predicted = tasks.par_iter().map(|(setting, (group, cases))| {
+        let pairs = setting.cases.iter().zip(&setting.observations);
+        let others = pairs.filter(|(case, _)| case.group != *group);
+        let others: Vec<&Observation> = others.map(|(_, observation)| observation).collect();
+        let fitted = calibrate::fit(&others, &setting.priors, &options);
+        again(cases.iter().copied().copied(), &fitted.setup)
+    });
+    let predicted: Vec<Vec<Case>> = predicted.collect::<Result<_, Skip>>()?;
     Ok(predicted.into_iter().flatten().collect())
 }
 
-/// The fit to all groups of the setting but one.
-fn without(setting: &Setting, group: &str, options: &FitOptions) -> Fitted {
-    let pairs = setting.cases.iter().zip(&setting.observations);
-    let others: Vec<&Observation> = pairs
-        .filter(|(case, _)| case.group != group)
-        .map(|(_, observation)| observation)
-        .collect();
-    let (cluster, framework) = (&setting.cluster, &setting.framework);
-    calibrate::fit(&others, cluster, framework, &setting.priors, options)
-}
-
-/// The case, predicted with other figures.
-pub(super) fn again<'a>(
-    case: &Case<'a>,
-    cluster: &Cluster,
-    framework: &Framework,
-) -> Result<Case<'a>, Skip> {
-    Ok(Case {
-        modelled: model(case.run, cluster, framework)?,
-        ..case.clone()
-    })
+/// The cases, predicted with other figures.
+pub(super) fn again<'a: 'b, 'b>(
+    cases: impl IntoIterator<Item = &'b Case<'a>>,
+    setup: &Setup,
+) -> Result<Vec<Case<'a>>, Skip> {
+    let cases = cases.into_iter();
+    let again = cases.map(|case| {
+        Ok(Case {
+            modelled: model(case.run, setup)?,
+            ..case.clone()
+        })
+    });
+    again.collect()
 }

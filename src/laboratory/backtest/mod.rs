@@ -17,7 +17,6 @@ pub mod random;
 mod reliability;
 mod scores;
 mod settings;
-pub mod statistics;
 
 pub use case::{Case, Skipped, cases};
 pub use draws::{DrawError, DrawOptions, Transfer, transfers};
@@ -28,6 +27,7 @@ pub use reliability::{Reliability, ReliabilityBin};
 pub use scores::{Errors, Picks, Scores, Verdicts};
 pub use settings::{Belief, Setting, settings};
 
+use crate::laboratory::by_name;
 use crate::planner::PlanError;
 
 use scores::Group;
@@ -115,21 +115,4 @@ fn reliability(cases: &[Case]) -> Vec<(String, Reliability)> {
         tables.push(("all".to_owned(), Reliability::of(&all)));
     }
     tables
-}
-
-/// The items that share a name, in order of first appearance.
-fn by_name<'a, T, Name: PartialEq + Copy>(
-    items: &'a [T],
-    name: impl Fn(&'a T) -> Name,
-) -> Vec<(Name, Vec<&'a T>)> {
-    let mut found: Vec<(Name, Vec<&T>)> = Vec::new();
-    for item in items {
-        let name = name(item);
-        // Runs of one group mostly stand together.
-        match found.iter_mut().rfind(|(known, _)| *known == name) {
-            Some((_, members)) => members.push(item),
-            None => found.push((name, vec![item])),
-        }
-    }
-    found
 }

@@ -2,12 +2,12 @@
 
 use rayon::prelude::*;
 
+use crate::laboratory::statistics::mean;
 use crate::layout::{AttentionKernel, Checkpointing, RmsNormKernel};
 use crate::planner::PlanError;
 use crate::planner::given_layouts::{self, GivenLayout};
 
 use super::case::Case;
-use super::statistics::mean;
 
 /// Best layouts that the solver is asked for.
 pub(super) const TOP: usize = 3;

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::case::Case;
-use super::statistics::mean;
+use crate::laboratory::statistics::mean;
 
 /// Said probabilities after which the bins are named. Each prediction belongs to the nearest.
 pub(super) const BINS: [f64; 5] = [0.0, 0.05, 0.5, 0.95, 1.0];

@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 
 use super::case::Case;
 use super::pick::{Pick, PickEnd};
-use super::statistics::{mean, median, spearman};
+use crate::laboratory::statistics::{mean, median, spearman};
 
 /// Out-of-memory verdicts: a run is said to fit where its probability of running out is below one
 /// half.
@@ -185,11 +185,19 @@ impl Scores {
     }
 }
 
+/// Pairs below which a rank correlation says nothing.
+const FEWEST_PAIRS: usize = 3;
+
+/// Rank correlation of predicted and measured utilisation, where there are pairs enough.
+pub(super) fn rank_of(pairs: &[(f64, f64)]) -> Option<f64> {
+    spearman(pairs).filter(|_| pairs.len() >= FEWEST_PAIRS)
+}
+
 /// Rank correlation of predicted and measured utilisation.
 pub(super) fn rank(cases: &[&Case]) -> Option<f64> {
     let pairs: Vec<(f64, f64)> = cases
         .iter()
         .filter_map(|case| Some((case.predicted_mfu(), case.timed()?)))
         .collect();
-    spearman(&pairs)
+    rank_of(&pairs)
 }

@@ -1,12 +1,10 @@
 //! Runs that one calibration describes: one source, GPU and number format.
 
-use crate::cluster::Cluster;
-use crate::framework::Framework;
 use crate::laboratory::calibrate::{Observation, Priors};
 use crate::laboratory::runs::{RunSetups, Skip};
 
-use super::by_name;
 use super::case::Case;
+use crate::laboratory::by_name;
 
 /// What is believed of cluster and framework before any run is seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,11 +23,7 @@ pub enum Belief {
 pub struct Setting<'a> {
     /// Source, with GPU and format where the source has several.
     pub name: String,
-    /// The cluster before any run is seen.
-    pub cluster: Cluster,
-    /// The framework before any run is seen.
-    pub framework: Framework,
-    /// How far both may be off.
+    /// Cluster and framework before any run is seen, and how far both may be off.
     pub priors: Priors,
     /// The runs.
     pub cases: Vec<&'a Case<'a>>,
@@ -80,22 +74,18 @@ fn setting<'a>(
     setups: &RunSetups,
     belief: Belief,
 ) -> Result<Setting<'a>, Skip> {
-    let first = members[0].run;
-    let (cluster, framework) = (setups.cluster(first)?, setups.framework(first)?);
-    let priors = match belief {
-        Belief::Shipped => Priors::shipped(&cluster, &framework),
-        Belief::BeforeFit => Priors::before_fit(),
-        Belief::Generic => Priors::generic(&cluster, &framework),
-    };
+    let setup = setups.setup(members[0].run)?;
     let observations = members
         .iter()
-        .map(|case| Observation::new(case.run, &cluster, &framework))
+        .map(|case| Observation::new(case.run, &setup))
         .collect::<Result<_, _>>()?;
     Ok(Setting {
         name,
-        cluster,
-        framework,
-        priors,
+        priors: match belief {
+            Belief::Shipped => Priors::shipped(&setup),
+            Belief::BeforeFit => Priors::before_fit(&setup),
+            Belief::Generic => Priors::generic(&setup),
+        },
         cases: members.to_vec(),
         observations,
     })

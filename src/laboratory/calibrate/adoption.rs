@@ -10,10 +10,9 @@ use super::observation::Observation;
 use super::outliers::{Outlier, outliers};
 use super::priors::Priors;
 use super::stated::{self, Common, Fact};
-use crate::cluster::{CalibrationKind, Cluster, MemoryError};
+use crate::cluster::{CalibrationKind, MemoryError};
 use crate::figures::Seen;
-use crate::framework::Framework;
-use crate::laboratory::runs::Status;
+use crate::laboratory::runs::{Setup, Status};
 
 /// When fitted figures take the place of the shipped ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,14 +37,23 @@ pub enum Speeds {
 }
 
 /// Evidence of a calibration.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Evidence {
     /// Runs with a step time.
-    pub timed: usize,
+    pub step_times: usize,
     /// Runs with a peak.
     pub peaks: usize,
     /// Runs that ran out of memory.
     pub out_of_memory: usize,
+}
+
+/// Speeds, or memory.
+#[derive(Debug, Clone)]
+pub struct Part {
+    /// Whether fitted figures were adopted; `None` where no run tells of them.
+    pub verdict: Option<Verdict>,
+    /// Its cross-validation.
+    pub validation: Option<Validation>,
 }
 
 /// A calibration with all that led to it.
@@ -55,24 +63,18 @@ pub struct Calibrated {
     pub evidence: Evidence,
     /// The fit to all runs, whether it is adopted or not.
     pub fitted: Fitted,
-    /// The cluster to use.
-    pub cluster: Cluster,
-    /// The framework to use.
-    pub framework: Framework,
+    /// Cluster and framework to use.
+    pub setup: Setup,
     /// One factor on every duration in place of the fit; `None` without timed runs.
     pub level: Option<Level>,
     /// The speeds that were adopted.
     pub speeds: Speeds,
     /// How the shipped speeds were obtained.
     pub base: CalibrationKind,
-    /// Cross-validation of step times.
-    pub time: Option<Validation>,
-    /// Whether fitted speeds were adopted; `None` without timed runs.
-    pub time_verdict: Option<Verdict>,
-    /// Cross-validation of memory.
-    pub memory: Option<Validation>,
-    /// Whether fitted memory figures were adopted; `None` without runs that tell of memory.
-    pub memory_verdict: Option<Verdict>,
+    /// Step times.
+    pub time: Part,
+    /// Memory.
+    pub memory: Part,
     /// What every run states for itself.
     pub stated: Common,
     /// Figures that every run states, taken over without a fit.
@@ -85,65 +87,46 @@ pub struct Calibrated {
 #[must_use]
 pub fn calibrate(
     observations: &[&Observation],
-    cluster: &Cluster,
-    framework: &Framework,
-    options: &FitOptions,
-    adoption: Adoption,
-    source: &str,
-) -> Calibrated {
-    let priors = Priors::shipped(cluster, framework);
-    calibrate_from(
-        &priors,
-        observations,
-        cluster,
-        framework,
-        options,
-        adoption,
-        source,
-    )
-}
-
-/// The same from other priors than the shipped ones.
-#[must_use]
-pub fn calibrate_from(
     priors: &Priors,
-    observations: &[&Observation],
-    cluster: &Cluster,
-    framework: &Framework,
     options: &FitOptions,
     adoption: Adoption,
     source: &str,
 ) -> Calibrated {
-    let fitted = fit(observations, cluster, framework, priors, options);
-    let time = cross_validation::times(observations, cluster, framework, priors, options);
-    let level = level(observations, cluster, framework, options);
-    let memory = cross_validation::memory(observations, cluster, framework, priors, options);
-    let evidence = evidence(observations);
-    let sees = |seen: Seen| {
+    let fitted = fit(observations, priors, options);
+    let level = level(observations, &priors.setup, options);
+    let level_alone = level.as_ref().and_then(|level| level.validation.as_ref());
+    let part = |seen: Seen| {
+        let validation = cross_validation::validate(seen, observations, priors, options);
         let mut estimates = fitted.estimates.iter();
-        estimates.any(|estimate| estimate.prior.parameter.is_seen(seen))
+        let is_seen = estimates.any(|estimate| estimate.prior.parameter.is_seen(seen));
+        let verdict = is_seen.then(|| match (&validation, seen) {
+            (None, _) => Verdict::Untested,
+            (Some(validation), Seen::InTime) => validation.speeds_verdict(level_alone),
+            (Some(validation), Seen::InMemory) => validation.verdict(),
+        });
+        Part {
+            verdict,
+            validation,
+        }
+    };
+    let count = |holds: fn(&Observation) -> bool| {
+        let runs = observations.iter();
+        runs.filter(|run| holds(run)).count()
     };
     let mut calibrated = Calibrated {
-        evidence,
-        cluster: cluster.clone(),
-        framework: framework.clone(),
-        time_verdict: sees(Seen::InTime).then(|| {
-            let level = level.as_ref().and_then(|level| level.validation.as_ref());
-            time.as_ref()
-                .map_or(Verdict::Untested, |time| time.time_verdict(level))
-        }),
-        memory_verdict: sees(Seen::InMemory).then(|| {
-            memory
-                .as_ref()
-                .map_or(Verdict::Untested, Validation::memory_verdict)
-        }),
-        outliers: outliers(observations, &fitted.cluster, &fitted.framework),
+        evidence: Evidence {
+            step_times: count(|run| run.step_time.is_some()),
+            peaks: count(|run| run.peak.is_some()),
+            out_of_memory: count(|run| run.status == Status::OutOfMemory),
+        },
+        setup: priors.setup.clone(),
+        time: part(Seen::InTime),
+        memory: part(Seen::InMemory),
+        outliers: outliers(observations, &fitted.setup),
         fitted,
         level,
         speeds: Speeds::Shipped,
-        base: cluster.calibration.kind,
-        time,
-        memory,
+        base: priors.setup.cluster.calibration.kind,
         stated: stated::by_all(observations),
         facts: Vec::new(),
     };
@@ -151,35 +134,29 @@ pub fn calibrate_from(
     calibrated
 }
 
-fn evidence(observations: &[&Observation]) -> Evidence {
-    let count = |holds: &dyn Fn(&Observation) -> bool| {
-        let runs = observations.iter();
-        runs.filter(|run| holds(run)).count()
-    };
-    Evidence {
-        timed: count(&|run| run.step_time.is_some()),
-        peaks: count(&|run| run.peak.is_some()),
-        out_of_memory: count(&|run| run.status == Status::OutOfMemory),
-    }
-}
-
 impl Calibrated {
     /// Takes over what is accepted, and states how far to trust it.
     pub fn adopt(&mut self, adoption: Adoption, source: &str) {
-        let adopted = |verdict: Option<Verdict>| {
-            verdict
-                .is_some_and(|verdict| verdict == Verdict::Accepted || adoption == Adoption::Always)
+        let adopted = |part: &Part| match part.verdict {
+            Some(verdict) => verdict == Verdict::Accepted || adoption == Adoption::Always,
+            None => false,
         };
         // Of a data sheet's speeds even one run knows more.
         let from_data_sheet = self.base == CalibrationKind::DataSheet;
         self.speeds = match self.level_verdict() {
-            _ if adopted(self.time_verdict) => Speeds::Fitted,
+            _ if adopted(&self.time) => Speeds::Fitted,
             Some(Verdict::Accepted) => Speeds::Level,
             Some(Verdict::Untested) if from_data_sheet => Speeds::Level,
             _ => Speeds::Shipped,
         };
-        let memory = adopted(self.memory_verdict);
-        self.take_level();
+        let memory = adopted(&self.memory);
+        if let Some(Level { estimate, .. }) = &self.level {
+            let factor = match self.speeds {
+                Speeds::Level => estimate.fitted,
+                Speeds::Shipped | Speeds::Fitted => estimate.shipped,
+            };
+            self.setup.set(estimate.prior.parameter, factor);
+        }
         for estimate in &self.fitted.estimates {
             let parameter = estimate.prior.parameter;
             let taken = if parameter.is_seen(Seen::InMemory) {
@@ -188,14 +165,13 @@ impl Calibrated {
                 self.speeds == Speeds::Fitted
             };
             if taken {
-                let (cluster, framework) = (&mut self.cluster, &mut self.framework);
-                parameter.set(cluster, framework, estimate.value);
+                self.setup.set(parameter, estimate.fitted);
             }
         }
-        let (cluster, framework) = (&mut self.cluster, &mut self.framework);
-        self.facts = stated::take_over(&self.stated, cluster, framework);
+        self.facts = stated::take_over(&self.stated, &mut self.setup);
         if self.speeds == Speeds::Fitted {
-            self.cluster.discrepancy = self.fitted.cluster.discrepancy.clone();
+            let learned = &self.fitted.setup.cluster.discrepancy;
+            self.setup.cluster.discrepancy.clone_from(learned);
         }
         self.state_trust(memory, source);
     }
@@ -203,50 +179,35 @@ impl Calibrated {
     /// Whether the level is better than the shipped figures; `None` without timed runs.
     #[must_use]
     pub fn level_verdict(&self) -> Option<Verdict> {
-        let validation = &self.level.as_ref()?.validation;
-        Some(
-            validation
-                .as_ref()
-                .map_or(Verdict::Untested, Validation::level_verdict),
-        )
-    }
-
-    /// Sets the factor on every duration: the level's where that is adopted, else the shipped one.
-    fn take_level(&mut self) {
-        let Some(Level { estimate, .. }) = &self.level else {
-            return;
-        };
-        let value = match self.speeds {
-            Speeds::Level => estimate.value,
-            Speeds::Shipped | Speeds::Fitted => estimate.prior.median,
-        };
-        let (cluster, framework) = (&mut self.cluster, &mut self.framework);
-        estimate.prior.parameter.set(cluster, framework, value);
+        let validation = self.level.as_ref()?.validation.as_ref();
+        Some(validation.map_or(Verdict::Untested, Validation::verdict))
     }
 
     fn state_trust(&mut self, memory: bool, source: &str) {
-        let calibration = &mut self.cluster.calibration;
+        let calibration = &mut self.setup.cluster.calibration;
         let level = self.level.as_ref();
+        let time = self.time.validation.as_ref();
         // Where the shipped figures stay, their error on these runs is known now.
         let score = match self.speeds {
-            Speeds::Shipped => self.time.as_ref().map(|time| time.before),
+            Speeds::Shipped => time.map(|time| time.before),
             Speeds::Level => level
                 .and_then(|level| level.validation.as_ref())
                 .map(|validation| validation.after),
-            Speeds::Fitted => self.time.as_ref().map(|time| time.after),
+            Speeds::Fitted => time.map(|time| time.after),
         };
         // Of rows that are wrong nothing follows, not even an error.
-        let plausible = self.time_verdict != Some(Verdict::Implausible);
-        if let (Some(score), Some(time), true) = (score, &self.time, plausible) {
+        let plausible = self.time.verdict != Some(Verdict::Implausible);
+        if let (Some(score), Some(time), true) = (score, time, plausible) {
             calibration.time_error =
                 time_error(calibration.time_error, score.mean_error, time.distinct);
         }
-        if self.speeds != Speeds::Shipped && self.time.is_some() {
+        if self.speeds != Speeds::Shipped && time.is_some() {
             calibration.kind = CalibrationKind::Measured;
         }
         // Runs that tell only of fitting or not were weighed by the error that was shipped.
         if memory && self.evidence.peaks > 0 {
-            calibration.memory = memory_error(self.memory.as_ref(), self.evidence.peaks);
+            let validation = self.memory.validation.as_ref();
+            calibration.memory = memory_error(validation, self.evidence.peaks);
         }
         let base = &calibration.source;
         let fitted = match (self.speeds, memory) {

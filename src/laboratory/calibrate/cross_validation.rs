@@ -3,21 +3,19 @@
 //! Leave one out up to five distinct runs, else five folds. Runs alike in all that the cost model
 //! knows stay together, so that none is predicted from its copy.
 
+use std::collections::BTreeSet;
+
 use schemars::JsonSchema;
 use serde::Serialize;
-
-use std::collections::BTreeSet;
 
 use super::fit::{FitOptions, censored, fit};
 use super::observation::Observation;
 use super::priors::Priors;
-use super::rank::spearman;
-use crate::cluster::Cluster;
 use crate::cost_model::flops;
 use crate::figures::Seen;
-use crate::framework::Framework;
-use crate::laboratory::runs::Status;
-use crate::quantity::Seconds;
+use crate::laboratory::runs::Setup;
+use crate::laboratory::statistics::{mean, median, spearman};
+use crate::quantity::{Bytes, Seconds};
 
 /// Most folds.
 const FOLDS: usize = 5;
@@ -95,7 +93,7 @@ impl Validation {
     /// better ranking. The level corrects the error at no risk to the ranking; what puts the
     /// ranking at risk has to improve it.
     #[must_use]
-    pub fn time_verdict(&self, level: Option<&Self>) -> Verdict {
+    pub fn speeds_verdict(&self, level: Option<&Self>) -> Verdict {
         if self.is_implausible() {
             return Verdict::Implausible;
         }
@@ -110,29 +108,14 @@ impl Validation {
         }
     }
 
-    /// The rule for the level: less error.
+    /// The rule for the level and for memory: less error.
     #[must_use]
-    pub fn level_verdict(&self) -> Verdict {
+    pub fn verdict(&self) -> Verdict {
+        let (before, after) = (self.before.mean_error, self.after.mean_error);
+        let noticeable = self.measure == Measure::Error || before - after > NOTICEABLE;
         if self.is_implausible() {
             Verdict::Implausible
-        } else if self.after.mean_error < NEEDED_GAIN * self.before.mean_error {
-            Verdict::Accepted
-        } else {
-            Verdict::ErrorNotBetter
-        }
-    }
-
-    /// The rule for memory: less error.
-    #[must_use]
-    pub fn memory_verdict(&self) -> Verdict {
-        let gained = self.after.mean_error < NEEDED_GAIN * self.before.mean_error;
-        let noticeable = match self.measure {
-            Measure::Error => true,
-            Measure::Deviance => self.before.mean_error - self.after.mean_error > NOTICEABLE,
-        };
-        if self.is_implausible() {
-            Verdict::Implausible
-        } else if gained && noticeable {
+        } else if after < NEEDED_GAIN * before && noticeable {
             Verdict::Accepted
         } else {
             Verdict::ErrorNotBetter
@@ -181,168 +164,96 @@ fn folds(runs: &[&Observation]) -> Folds {
 }
 
 /// Rank correlation of the means over runs of one kind: among those an order is chance.
-fn rank_of_kinds(folds: &Folds, predicted: &[f64], measured: &[f64]) -> Option<f64> {
-    let means = |values: &[f64]| -> Vec<f64> {
-        let mut sums = vec![(0.0, 0_u32); folds.distinct];
-        for (&kind, value) in folds.kinds.iter().zip(values) {
-            sums[kind].0 += value;
-            sums[kind].1 += 1;
-        }
-        let sums = sums.into_iter();
-        sums.map(|(sum, count)| sum / f64::from(count)).collect()
-    };
-    spearman(&means(predicted), &means(measured))
-}
-
-/// Figures that a fold's runs are predicted with.
-struct Figures {
-    cluster: Cluster,
-    framework: Framework,
-}
-
-/// For each fold the figures of a fit to the others; `None` with fewer than two distinct runs.
-fn held_out(
-    runs: &[&Observation],
-    figures: &Figures,
-    priors: &Priors,
-    options: &FitOptions,
-) -> Option<(Folds, Vec<Figures>)> {
-    let folds = folds(runs);
-    if folds.distinct < 2 {
-        return None;
+fn rank_of_kinds(folds: &Folds, pairs: &[(f64, f64)]) -> Option<f64> {
+    let mut sums = vec![(0.0, 0.0, 0.0); folds.distinct];
+    for (&kind, (predicted, measured)) in folds.kinds.iter().zip(pairs) {
+        sums[kind].0 += predicted;
+        sums[kind].1 += measured;
+        sums[kind].2 += 1.0;
     }
-    let fits = (0..FOLDS.min(folds.distinct)).map(|fold| {
-        let others: Vec<&Observation> = (0..runs.len())
-            .filter(|&run| folds.of(run) != fold)
-            .map(|run| runs[run])
-            .collect();
-        let (cluster, framework) = (&figures.cluster, &figures.framework);
-        let fitted = fit(&others, cluster, framework, priors, options);
-        Figures {
-            cluster: fitted.cluster,
-            framework: fitted.framework,
-        }
-    });
-    let fits = fits.collect();
-    Some((folds, fits))
+    let means = sums.into_iter();
+    let means = means.map(|(predicted, measured, runs)| (predicted / runs, measured / runs));
+    spearman(&means.collect::<Vec<_>>())
 }
 
-/// Cross-validates the step times; `None` with fewer than two distinct timed runs.
+/// Cross-validates step times; or memory: the error of peaks where at least two distinct runs state
+/// one, else the deviance of which runs fit. `None` with fewer than two distinct runs that tell of it.
 #[must_use]
-pub fn times(
+pub fn validate(
+    seen: Seen,
     observations: &[&Observation],
-    cluster: &Cluster,
-    framework: &Framework,
     priors: &Priors,
     options: &FitOptions,
 ) -> Option<Validation> {
-    let timed = observations.iter().copied();
-    let runs: Vec<&Observation> = timed.filter(|run| run.step_time.is_some()).collect();
-    let shipped = Figures {
-        cluster: cluster.clone(),
-        framework: framework.clone(),
+    let runs = observations.iter().copied().filter(|run| run.tells(seen));
+    let runs: Vec<&Observation> = runs.collect();
+    let folds = folds(&runs);
+    if folds.distinct < 2 {
+        return None;
+    }
+    // All runs teach; those with a measured value, if there are enough, are scored.
+    let own = priors.only(seen);
+    let fits = (0..FOLDS.min(folds.distinct)).map(|fold| {
+        let others = (0..runs.len()).filter(|&run| folds.of(run) != fold);
+        let others: Vec<&Observation> = others.map(|run| runs[run]).collect();
+        fit(&others, &own, options).setup
+    });
+    let fits: Vec<Setup> = fits.collect();
+    let all: Vec<usize> = (0..runs.len()).collect();
+    let measured = all.iter().copied();
+    let measured: Vec<usize> = measured
+        .filter(|&run| runs[run].measured(seen).is_some())
+        .collect();
+    let (measure, scored) = if folds.distinct_of(&measured) >= 2 {
+        (Measure::Error, measured)
+    } else {
+        (Measure::Deviance, all)
     };
-    let (folds, fits) = held_out(&runs, &shipped, &priors.only(Seen::InTime), options)?;
-    let scored = |figures: &dyn Fn(usize) -> usize, all: &[Figures]| {
-        let mut errors = Vec::new();
-        let mut utilisations = (Vec::new(), Vec::new());
-        for (index, run) in runs.iter().enumerate() {
-            let chosen = &all[figures(index)];
-            let job = run.job(&chosen.cluster, &chosen.framework);
-            let predicted = run.predicted_time(&job);
-            let measured = run.step_time.unwrap_or(Seconds::ZERO);
-            errors.push((predicted / measured).ln());
-            utilisations
-                .0
-                .push(flops::utilisation(&job, predicted).value());
-            utilisations
-                .1
-                .push(flops::utilisation(&job, measured).value());
+    let score = |fits: &[Setup]| {
+        let (mut errors, mut utilisations) = (Vec::new(), Vec::new());
+        for &index in &scored {
+            let run = runs[index];
+            let job = run.job(fits.get(folds.of(index)).unwrap_or(&priors.setup));
+            let [predicted, fullest] = run.predicted(seen, &job);
+            let measured = run.measured(seen).filter(|_| measure == Measure::Error);
+            errors.push(match measured {
+                Some(measured) => (predicted / measured).ln(),
+                None => censored(run.status, Bytes::new(fullest), &priors.setup.cluster),
+            });
+            if let (Seen::InTime, Some(measured)) = (seen, measured) {
+                let both = [predicted, measured].map(Seconds::new);
+                let both = both.map(|time| flops::utilisation(&job, time).value());
+                utilisations.push(both.into());
+            }
         }
-        let rank = rank_of_kinds(&folds, &utilisations.0, &utilisations.1);
-        (score(&errors, rank), spread(&errors))
+        let rank = (seen == Seen::InTime).then(|| rank_of_kinds(&folds, &utilisations));
+        (score(&errors, rank.flatten()), spread(&errors))
     };
-    let (before, _) = scored(&|_| 0, &[shipped]);
-    let (after, spread) = scored(&|run| folds.of(run), &fits);
+    let (before, _) = score(&[]);
+    let (after, spread) = score(&fits);
     Some(Validation {
-        measure: Measure::Error,
-        runs: runs.len(),
-        distinct: folds.distinct,
+        measure,
+        runs: scored.len(),
+        distinct: folds.distinct_of(&scored),
         before,
         after,
         spread,
     })
 }
 
-/// Cross-validates memory: the error of peaks where at least two distinct runs state one, else the
-/// deviance of which runs fit. `None` with fewer than two distinct runs.
-#[must_use]
-pub fn memory(
-    observations: &[&Observation],
-    cluster: &Cluster,
-    framework: &Framework,
-    priors: &Priors,
-    options: &FitOptions,
-) -> Option<Validation> {
-    let known = observations.iter().copied();
-    let known: Vec<&Observation> = known.filter(|run| run.status != Status::Other).collect();
-    let peaks = known.iter().copied().filter(|run| run.peak.is_some());
-    let peaks: Vec<&Observation> = peaks.collect();
-    let measure = if folds(&peaks).distinct >= 2 {
-        Measure::Error
-    } else {
-        Measure::Deviance
-    };
-    let shipped = Figures {
-        cluster: cluster.clone(),
-        framework: framework.clone(),
-    };
-    // All runs teach; those that state a peak, if any do, are scored.
-    let (folds, fits) = held_out(&known, &shipped, &priors.only(Seen::InMemory), options)?;
-    let scored: Vec<usize> = (0..known.len())
-        .filter(|&index| measure == Measure::Deviance || known[index].peak.is_some())
-        .collect();
-    let error = |run: &Observation, figures: &Figures| {
-        let job = run.job(&figures.cluster, &figures.framework);
-        let (measured, fullest) = run.predicted_peaks(&job);
-        let capacity = cluster.accelerator.usable_memory;
-        match run.peak {
-            Some(peak) if measure == Measure::Error => (measured / peak).ln(),
-            _ => censored(run.status, fullest, capacity, cluster.calibration.memory),
-        }
-    };
-    let after: Vec<f64> = scored
-        .iter()
-        .map(|&index| error(known[index], &fits[folds.of(index)]))
-        .collect();
-    let before: Vec<f64> = scored
-        .iter()
-        .map(|&index| error(known[index], &shipped))
-        .collect();
-    Some(Validation {
-        measure,
-        runs: scored.len(),
-        distinct: folds.distinct_of(&scored),
-        before: score(&before, None),
-        after: score(&after, None),
-        spread: spread(&after),
-    })
-}
-
 fn score(errors: &[f64], rank: Option<f64>) -> Score {
     let mut sizes: Vec<f64> = errors.iter().map(|error| error.abs()).collect();
     sizes.sort_by(f64::total_cmp);
-    let middle = sizes.len() / 2;
     Score {
-        mean_error: sizes.iter().sum::<f64>() / sizes.len() as f64,
-        median_error: f64::midpoint(sizes[middle], sizes[(sizes.len() - 1) / 2]),
+        mean_error: mean(&sizes).unwrap_or_default(),
+        median_error: median(&sizes).unwrap_or_default(),
         rank,
     }
 }
 
 fn spread(errors: &[f64]) -> f64 {
-    let squares: f64 = errors.iter().map(|error| error * error).sum();
-    (squares / errors.len() as f64).sqrt()
+    let squares: Vec<f64> = errors.iter().map(|error| error * error).collect();
+    mean(&squares).unwrap_or_default().sqrt()
 }
 
 #[cfg(test)]
@@ -369,7 +280,7 @@ mod tests {
     fn speeds_must_gain_accuracy_and_ranking() {
         let check = |before, after, level, expected| {
             let level = validation(before, (level, before.1));
-            let verdict = validation(before, after).time_verdict(Some(&level));
+            let verdict = validation(before, after).speeds_verdict(Some(&level));
             assert_eq!(verdict, expected);
         };
         let (accepted, no_better, no_rank) = (
@@ -387,7 +298,7 @@ mod tests {
 
     #[test]
     fn the_level_must_gain_accuracy() {
-        let verdict = |after| validation((0.10, Some(0.9)), (after, Some(0.9))).level_verdict();
+        let verdict = |after| validation((0.10, Some(0.9)), (after, Some(0.9))).verdict();
         assert_eq!(verdict(0.09), Verdict::Accepted);
         assert_eq!(verdict(0.096), Verdict::ErrorNotBetter);
     }
@@ -396,7 +307,7 @@ mod tests {
     fn memory_must_gain() {
         let check = |before, after, expected| {
             let validation = validation((before, None), (after, None));
-            assert_eq!(validation.memory_verdict(), expected);
+            assert_eq!(validation.verdict(), expected);
         };
         check(0.10, 0.09, Verdict::Accepted);
         check(0.10, 0.096, Verdict::ErrorNotBetter);

@@ -4,8 +4,8 @@
 use nalgebra::DVector;
 
 use super::observation::Observation;
-use crate::cluster::{Cluster, Discrepancy};
-use crate::framework::Framework;
+use crate::cluster::Discrepancy;
+use crate::laboratory::runs::Setup;
 
 /// Standard deviation of the residuals before any run is seen.
 const AMPLITUDE: f64 = 0.03;
@@ -19,21 +19,15 @@ const LARGEST_RESIDUAL: f64 = 0.10;
 /// Learns from the runs with a step time what the fitted formulas miss: `w = (K + noise^2 I)^-1 r`,
 /// `r = ln(measured / predicted)`, at most 0.1. `None` without such runs.
 #[must_use]
-pub fn learn(
-    observations: &[&Observation],
-    cluster: &Cluster,
-    framework: &Framework,
-) -> Option<Discrepancy> {
-    let plain = Cluster {
-        discrepancy: None,
-        ..cluster.clone()
-    };
+pub fn learn(observations: &[&Observation], setup: &Setup) -> Option<Discrepancy> {
+    let mut plain = setup.clone();
+    plain.cluster.discrepancy = None;
     let (mut points, mut residuals) = (Vec::new(), Vec::new());
     for observation in observations {
         let Some(measured) = observation.step_time else {
             continue;
         };
-        let predicted = observation.predicted_time(&observation.job(&plain, framework));
+        let predicted = observation.predicted_time(&observation.job(&plain));
         let residual = (measured / predicted).ln();
         points.push(observation.features());
         residuals.push(residual.clamp(-LARGEST_RESIDUAL, LARGEST_RESIDUAL));

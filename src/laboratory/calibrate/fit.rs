@@ -1,18 +1,20 @@
 //! Maximum a posteriori fit of the parameters to measured runs.
 
 use nalgebra::DMatrix;
+use schemars::JsonSchema;
+use serde::{Serialize, Serializer};
 
 use super::discrepancy;
 use super::least_squares::{self, Minimum, soft};
 use super::observation::Observation;
 use super::priors::{Prior, Priors};
 use super::simulator::Simulator;
-use crate::cluster::{Cluster, MemoryError};
+use crate::cluster::Cluster;
 use crate::cost_model::memory;
-use crate::figures::Seen;
-use crate::framework::Framework;
-use crate::laboratory::runs::Status;
-use crate::quantity::{Bytes, Seconds};
+use crate::figures::{Figure, Seen};
+use crate::laboratory::runs::{Setup, Status};
+use crate::quantity::Bytes;
+use crate::report::document::rounded_probability;
 
 /// How a fit weighs its evidence.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -53,42 +55,53 @@ impl Default for FitOptions {
 }
 
 /// A parameter after a fit.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 pub struct Estimate {
     /// The parameter with its prior.
+    #[serde(skip)]
     pub prior: Prior,
+    /// Its key in a cluster file.
+    pub key: &'static str,
+    /// Its shipped value in bytes, seconds, bytes a second, or as a number.
+    pub shipped: f64,
     /// Its fitted value.
-    pub value: f64,
+    pub fitted: f64,
+    /// The move in standard deviations of the prior.
+    #[serde(serialize_with = "six_decimals")]
+    pub moved: f64,
     /// Posterior over prior standard deviation: near 1 the runs say nothing of the parameter.
+    #[serde(serialize_with = "six_decimals")]
     pub uncertainty: f64,
 }
 
-impl Estimate {
-    /// How many prior standard deviations the value moved.
-    #[must_use]
-    pub fn moved(&self) -> f64 {
-        self.prior.sigmas(self.value)
-    }
+/// Two parameters that the runs cannot tell apart.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct Confusion {
+    /// Their keys.
+    pub keys: [&'static str; 2],
+    /// Their posterior correlation.
+    #[serde(serialize_with = "six_decimals")]
+    pub correlation: f64,
 }
 
-/// Two parameters that the runs cannot tell apart.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Confusion {
-    /// Key of the first.
-    pub one: &'static str,
-    /// Key of the second.
-    pub other: &'static str,
-    /// Posterior correlation.
-    pub correlation: f64,
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn six_decimals<S: Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(rounded_probability(*number))
+}
+
+/// Writes the key of a figure.
+pub(super) fn key<S: Serializer>(figure: &&Figure, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(figure.key)
 }
 
 /// The result of a fit.
 #[derive(Debug, Clone)]
 pub struct Fitted {
-    /// The cluster with fitted figures.
-    pub cluster: Cluster,
-    /// The framework with fitted figures.
-    pub framework: Framework,
+    /// Cluster and framework with fitted figures.
+    pub setup: Setup,
     /// Every parameter that the runs can see.
     pub estimates: Vec<Estimate>,
     /// Parameters that the runs cannot tell apart.
@@ -103,112 +116,69 @@ pub struct Fitted {
 ///
 /// ```
 /// use parlayout::laboratory::calibrate::{self, FitOptions, Observation, Priors};
+/// use parlayout::laboratory::runs::Setup;
 /// use parlayout::catalog;
 ///
 /// let machine = catalog::machine("dgx-a100-80gb")?;
-/// let framework = machine.framework(Some("megatron-lm"))?;
-/// let priors = Priors::shipped(&machine.cluster, &framework);
+/// let setup = Setup {
+///     framework: machine.framework(Some("megatron-lm"))?,
+///     cluster: machine.cluster,
+/// };
 /// let observations: Vec<Observation> = Vec::new(); // Observation::new(&run, …) for each run
 /// let fitted = calibrate::fit(
 ///     &observations.iter().collect::<Vec<_>>(),
-///     &machine.cluster,
-///     &framework,
-///     &priors,
+///     &Priors::shipped(&setup),
 ///     &FitOptions::default(),
 /// );
-/// assert_eq!(fitted.cluster, machine.cluster);
+/// assert_eq!(fitted.setup, setup);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use]
-pub fn fit(
-    observations: &[&Observation],
-    cluster: &Cluster,
-    framework: &Framework,
-    priors: &Priors,
-    options: &FitOptions,
-) -> Fitted {
+pub fn fit(observations: &[&Observation], priors: &Priors, options: &FitOptions) -> Fitted {
     let mut fitted = Fitted {
-        cluster: Cluster {
-            discrepancy: match options.residuals {
-                Residuals::Kept => cluster.discrepancy.clone(),
-                Residuals::Ignored | Residuals::Learned => None,
-            },
-            ..cluster.clone()
-        },
-        framework: framework.clone(),
+        setup: priors.setup.clone(),
         estimates: Vec::new(),
         confusions: Vec::new(),
     };
-    for prior in &priors.list {
-        let median = prior.value(0.0);
-        let (cluster, framework) = (&mut fitted.cluster, &mut fitted.framework);
-        prior.parameter.set(cluster, framework, median);
+    if options.residuals != Residuals::Kept {
+        fitted.setup.cluster.discrepancy = None;
     }
-    fit_times(observations, &mut fitted, priors, options);
-    fit_memory(observations, &mut fitted, priors, options);
+    for prior in &priors.list {
+        fitted.setup.set(prior.parameter, prior.value(0.0));
+    }
+    fit_part(Seen::InTime, observations, &mut fitted, priors, options);
+    fit_part(Seen::InMemory, observations, &mut fitted, priors, options);
     if options.residuals == Residuals::Learned {
-        let learned = discrepancy::learn(observations, &fitted.cluster, &fitted.framework);
-        fitted.cluster.discrepancy = learned;
+        fitted.setup.cluster.discrepancy = discrepancy::learn(observations, &fitted.setup);
     }
     fitted
 }
 
-fn fit_times(
+/// Fits what is seen in step times, or in memory.
+fn fit_part(
+    seen: Seen,
     observations: &[&Observation],
     fitted: &mut Fitted,
     priors: &Priors,
     options: &FitOptions,
 ) {
-    let timed = observations
-        .iter()
-        .copied()
-        .filter(|run| run.step_time.is_some());
-    let mut simulator = Simulator::new(timed, &fitted.cluster, &fitted.framework);
-    let values = |simulator: &Simulator| {
-        let times = simulator.times().into_iter();
-        times.map(Seconds::value).collect()
+    let (scale, weight) = match seen {
+        Seen::InTime => (options.time_scale, options.time_prior_weight),
+        Seen::InMemory => (options.memory_scale, options.memory_prior_weight),
     };
-    let priors = simulator.visible(&priors.only(Seen::InTime).list, values);
-    let weight = options.time_prior_weight;
+    let runs = observations.iter().copied().filter(|run| run.tells(seen));
+    let mut simulator = Simulator::new(runs, &fitted.setup);
+    let priors = simulator.visible(&priors.only(seen).list, seen);
+    let cluster = &fitted.setup.cluster;
     let minimum = least_squares::minimise(priors.len(), weight, |at, residuals| {
         simulator.set(&priors, at);
-        let runs = simulator.observations().iter().zip(simulator.times());
-        residuals.extend(runs.filter_map(|(run, predicted)| {
-            let error = (predicted / run.step_time?).ln();
-            Some(soft(error, options.time_scale))
-        }));
-    });
-    fitted.take(&priors, &minimum, weight);
-}
-
-fn fit_memory(
-    observations: &[&Observation],
-    fitted: &mut Fitted,
-    priors: &Priors,
-    options: &FitOptions,
-) {
-    let known = observations
-        .iter()
-        .copied()
-        .filter(|run| run.status != Status::Other);
-    let mut simulator = Simulator::new(known, &fitted.cluster, &fitted.framework);
-    let values = |simulator: &Simulator| {
-        let peaks = simulator.peaks().into_iter();
-        peaks
-            .flat_map(|(measured, fullest)| [measured.value(), fullest.value()])
-            .collect()
-    };
-    let priors = simulator.visible(&priors.only(Seen::InMemory).list, values);
-    let capacity = fitted.cluster.accelerator.usable_memory;
-    let error = fitted.cluster.calibration.memory;
-    let weight = options.memory_prior_weight;
-    let minimum = least_squares::minimise(priors.len(), weight, |at, residuals| {
-        simulator.set(&priors, at);
-        let runs = simulator.observations().iter().zip(simulator.peaks());
-        residuals.extend(runs.map(|(run, (measured, fullest))| match run.peak {
-            Some(peak) => soft((measured / peak).ln(), options.memory_scale),
-            None => censored(run.status, fullest, capacity, error) * weight,
-        }));
+        let predicted = simulator.predicted(seen).into_iter();
+        residuals.extend(
+            predicted.map(|(run, [predicted, fullest])| match run.measured(seen) {
+                Some(measured) => soft((predicted / measured).ln(), scale),
+                None => censored(run.status, Bytes::new(fullest), cluster) * weight,
+            }),
+        );
     });
     fitted.take(&priors, &minimum, weight);
 }
@@ -218,7 +188,11 @@ const MISTAKEN: f64 = 0.01;
 
 /// `sqrt(-2 ln p)`, `p` the probability that the run ended as it did: a residual in standard
 /// deviations. `p` lies between 0.01 and 0.99, so that a wrong row pulls no harder than it must.
-pub(super) fn censored(status: Status, peak: Bytes, capacity: Bytes, error: MemoryError) -> f64 {
+pub(super) fn censored(status: Status, peak: Bytes, cluster: &Cluster) -> f64 {
+    let (capacity, error) = (
+        cluster.accelerator.usable_memory,
+        cluster.calibration.memory,
+    );
     let ran_out = memory::oom_probability(peak, capacity, error);
     let as_it_did = match status {
         Status::OutOfMemory => ran_out,
@@ -232,12 +206,14 @@ impl Fitted {
     fn take(&mut self, priors: &[Prior], minimum: &Minimum, weight: f64) {
         let covariance = posterior(&minimum.jacobian, weight);
         for (index, (prior, &at)) in priors.iter().zip(&minimum.at).enumerate() {
-            let value = prior.value(at);
-            let (cluster, framework) = (&mut self.cluster, &mut self.framework);
-            prior.parameter.set(cluster, framework, value);
+            let fitted = prior.value(at);
+            self.setup.set(prior.parameter, fitted);
             self.estimates.push(Estimate {
                 prior: *prior,
-                value,
+                key: prior.parameter.key,
+                shipped: prior.median,
+                fitted,
+                moved: prior.sigmas(fitted),
                 uncertainty: covariance[(index, index)].sqrt(),
             });
         }
@@ -267,8 +243,7 @@ fn confusions(priors: &[Prior], covariance: &DMatrix<f64>) -> Vec<Confusion> {
             let correlation = covariance[(row, column)] / variances.sqrt();
             if correlation.abs() > INDISTINGUISHABLE {
                 list.push(Confusion {
-                    one: priors[row].parameter.key,
-                    other: priors[column].parameter.key,
+                    keys: [row, column].map(|index| priors[index].parameter.key),
                     correlation,
                 });
             }

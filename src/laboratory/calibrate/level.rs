@@ -8,9 +8,8 @@ use super::cross_validation::{self, Validation};
 use super::fit::{Estimate, FitOptions, Residuals, fit};
 use super::observation::Observation;
 use super::priors::{Prior, Priors};
-use crate::cluster::Cluster;
-use crate::figures::Figure;
-use crate::framework::Framework;
+use crate::figures::{Figure, Seen};
+use crate::laboratory::runs::Setup;
 
 /// Key of the factor.
 const KEY: &str = "efficiency.slowdown";
@@ -32,29 +31,31 @@ pub struct Level {
 /// Fits the factor with all other figures as they are; `None` without timed runs.
 pub(super) fn level(
     observations: &[&Observation],
-    cluster: &Cluster,
-    framework: &Framework,
+    setup: &Setup,
     options: &FitOptions,
 ) -> Option<Level> {
     let parameter = Figure::named(KEY)?;
     let (lower, upper) = parameter.terms.learning?.bounds;
     let prior = Prior {
         parameter,
-        median: parameter.number(cluster, framework),
+        median: setup.number(parameter),
         sigma: SIGMA,
         lower,
         upper,
     };
-    let priors = Priors { list: vec![prior] };
+    let priors = Priors {
+        setup: setup.clone(),
+        list: vec![prior],
+    };
     let options = FitOptions {
         time_scale: SCATTER,
         time_prior_weight: SCATTER,
         residuals: Residuals::Kept,
         ..*options
     };
-    let fitted = fit(observations, cluster, framework, &priors, &options);
+    let fitted = fit(observations, &priors, &options);
     Some(Level {
         estimate: *fitted.estimates.first()?,
-        validation: cross_validation::times(observations, cluster, framework, &priors, &options),
+        validation: cross_validation::validate(Seen::InTime, observations, &priors, &options),
     })
 }

@@ -14,20 +14,16 @@ mod level;
 mod observation;
 mod outliers;
 mod priors;
-mod rank;
 mod rows;
 mod simulator;
 mod stated;
 
-pub use adoption::{
-    Adoption, Calibrated, Evidence, Speeds, calibrate, calibrate_from, memory_error,
-};
+pub use adoption::{Adoption, Calibrated, Evidence, Part, Speeds, calibrate, memory_error};
 pub use cross_validation::{Measure, Score, Validation, Verdict};
 pub use fit::{Confusion, Estimate, FitOptions, Fitted, Residuals, fit};
 pub use level::Level;
 pub use observation::{Observation, PeakStage};
-pub use outliers::{Miss, Outlier};
+pub use outliers::{Missed, Outlier};
 pub use priors::{Prior, Priors};
-pub use rank::spearman;
 pub use rows::{SkippedRow, observe};
 pub use stated::{Common, Fact};

@@ -3,22 +3,17 @@
 use crate::cluster::{Cluster, DIMENSIONS};
 use crate::cost_model::discrepancy;
 use crate::cost_model::{self, Costs, flops};
-use crate::framework::{Framework, LoggedPeak};
+use crate::figures::Seen;
+use crate::framework::LoggedPeak;
 use crate::job::Job;
-use crate::laboratory::runs::{self, Run, Shape, Skip, Stated, Status};
+use crate::laboratory::runs::{self, Place, Run, Setup, Shape, Skip, Stated, Status};
 use crate::quantity::{Bytes, Seconds};
 
 /// One measured run as a fit sees it.
 #[derive(Debug, Clone)]
 pub struct Observation {
-    /// File of runs; empty for a run read from a log.
-    pub file: String,
-    /// Line in it; 0 for a run read from a log.
-    pub line: u64,
-    /// Source and run, for people.
-    pub name: String,
-    /// Runs of one group share network, GPUs, sequence length and global batch.
-    pub group: String,
+    /// Where the run stands.
+    pub place: Place,
     /// Job and layout.
     pub shape: Shape,
     /// Figures that the row states for itself.
@@ -51,13 +46,13 @@ fn from_utilisation(run: &Run, job: &Job) -> Option<Seconds> {
 }
 
 impl Observation {
-    /// The run on `cluster` under `framework`.
+    /// The run on this cluster under this framework.
     ///
     /// # Errors
     ///
     /// The reason why the row cannot be modelled.
-    pub fn new(run: &Run, cluster: &Cluster, framework: &Framework) -> Result<Self, Skip> {
-        let shape = runs::shape(run, cluster, framework)?;
+    pub fn new(run: &Run, setup: &Setup) -> Result<Self, Skip> {
+        let shape = runs::shape(run, setup)?;
         let ran = run.status == Status::Ok;
         let step_time = run
             .step_time
@@ -67,14 +62,11 @@ impl Observation {
             .filter(|_| ran && run.timing_usable);
         let peak = run.peak_memory.filter(|&peak| ran && peak > 0.0);
         Ok(Self {
-            file: run.file.clone(),
-            line: run.line,
-            name: run.label(),
-            group: run.group.clone(),
+            place: run.place(),
             stated: Stated::of(run),
             step_time,
             peak: peak.map(Bytes::from_gib),
-            peak_stage: match (run.peak_stage, framework.memory.logged_peak) {
+            peak_stage: match (run.peak_stage, setup.framework.memory.logged_peak) {
                 (Some(stage), _) => PeakStage::Number(stage),
                 (None, LoggedPeak::FullestStage) => PeakStage::Fullest,
                 (None, LoggedPeak::FirstStage) => PeakStage::Number(0),
@@ -86,15 +78,15 @@ impl Observation {
 
     /// The job of the run with the figures of this cluster and framework.
     #[must_use]
-    pub fn job(&self, cluster: &Cluster, framework: &Framework) -> Job {
+    pub fn job(&self, setup: &Setup) -> Job {
         let own = &self.shape.job.cluster;
         let mut job = Job {
             cluster: Cluster {
                 gpus: own.gpus,
                 gpus_per_node: own.gpus_per_node,
-                ..cluster.clone()
+                ..setup.cluster.clone()
             },
-            framework: framework.clone(),
+            framework: setup.framework.clone(),
             ..self.shape.job.clone()
         };
         self.stated.apply(&mut job.cluster, &mut job.framework);
@@ -140,6 +132,30 @@ impl Observation {
                 .map_or(fullest, |stage| peak(index, stage)),
         };
         (measured, fullest)
+    }
+
+    /// What was measured, in seconds or bytes.
+    pub(super) fn measured(&self, seen: Seen) -> Option<f64> {
+        match seen {
+            Seen::InTime => self.step_time.map(Seconds::value),
+            Seen::InMemory => self.peak.map(Bytes::value),
+        }
+    }
+
+    /// What is predicted of what was measured, in seconds or bytes; of memory also the fullest stage.
+    pub(super) fn predicted(&self, seen: Seen, job: &Job) -> [f64; 2] {
+        match seen {
+            Seen::InTime => [self.predicted_time(job).value(); 2],
+            Seen::InMemory => <[Bytes; 2]>::from(self.predicted_peaks(job)).map(Bytes::value),
+        }
+    }
+
+    /// Whether the run tells of step times or of memory.
+    pub(super) fn tells(&self, seen: Seen) -> bool {
+        match seen {
+            Seen::InTime => self.step_time.is_some(),
+            Seen::InMemory => self.status != Status::Other,
+        }
     }
 
     /// Where the run lies among others.

@@ -1,66 +1,40 @@
 //! Runs that a fit misses by far.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use super::observation::Observation;
-use crate::cluster::Cluster;
 use crate::cost_model::memory::oom_probability;
-use crate::framework::Framework;
-use crate::laboratory::runs::Status;
-use crate::quantity::{Bytes, Seconds};
+use crate::figures::Seen;
+use crate::job::Job;
+use crate::laboratory::runs::{Place, Setup, Status};
 
 /// A run that the fit misses by far: a wrong row, a disturbed run, or something that the cost
 /// model lacks.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Outlier {
-    /// File of runs; empty for a run read from a log.
-    pub file: String,
-    /// Line in it; 0 for a run read from a log.
-    pub line: u64,
-    /// Source and run.
-    pub name: String,
+    /// Where the run stands.
+    #[serde(flatten)]
+    pub place: Place,
     /// What is missed.
-    pub miss: Miss,
+    pub what: Missed,
+    /// What was measured, in seconds or bytes; null for an ending.
+    pub measured: Option<f64>,
+    /// What the fit predicts; for an ending, the probability of running out of memory.
+    pub predicted: f64,
 }
 
 /// What of a run is missed.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Miss {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+pub enum Missed {
     /// The step time.
-    Time {
-        /// Measured.
-        measured: Seconds,
-        /// Predicted by the fit.
-        predicted: Seconds,
-    },
+    StepTime,
     /// The peak.
-    Peak {
-        /// Measured.
-        measured: Bytes,
-        /// Predicted by the fit.
-        predicted: Bytes,
-    },
+    Peak,
     /// It ran though it should not have fitted, or the other way round.
-    Ending {
-        /// Predicted probability of running out of memory.
-        oom_probability: f64,
-    },
-}
-
-impl Miss {
-    /// Relative error of the prediction; `None` for an ending.
-    #[must_use]
-    pub fn error(&self) -> Option<f64> {
-        match *self {
-            Self::Time {
-                measured,
-                predicted,
-            } => Some(predicted / measured - 1.0),
-            Self::Peak {
-                measured,
-                predicted,
-            } => Some(predicted / measured - 1.0),
-            Self::Ending { .. } => None,
-        }
-    }
+    Ending,
 }
 
 /// Errors below this are never outliers.
@@ -75,66 +49,51 @@ const CERTAIN: f64 = 0.99;
 /// Runs whose step time or peak is off by more than a tenth and by more than four robust standard
 /// deviations, and runs that ended as the fit thinks nearly impossible; in the order of the rows.
 #[must_use]
-pub(super) fn outliers(
-    observations: &[&Observation],
-    cluster: &Cluster,
-    framework: &Framework,
-) -> Vec<Outlier> {
-    let mut misses: Vec<(usize, Miss)> = Vec::new();
-    let (mut times, mut peaks) = (Vec::new(), Vec::new());
-    for (index, run) in observations.iter().enumerate() {
-        let job = run.job(cluster, framework);
-        if let Some(measured) = run.step_time {
-            let predicted = run.predicted_time(&job);
-            times.push((
-                index,
-                (predicted / measured).ln(),
-                Miss::Time {
-                    measured,
-                    predicted,
-                },
-            ));
-        }
-        let (predicted, fullest) = run.predicted_peaks(&job);
-        if let Some(measured) = run.peak {
-            peaks.push((
-                index,
-                (predicted / measured).ln(),
-                Miss::Peak {
-                    measured,
-                    predicted,
-                },
-            ));
-        }
-        let capacity = cluster.accelerator.usable_memory;
-        let oom_probability = oom_probability(fullest, capacity, cluster.calibration.memory);
+pub(super) fn outliers(observations: &[&Observation], setup: &Setup) -> Vec<Outlier> {
+    let jobs: Vec<Job> = observations.iter().map(|run| run.job(setup)).collect();
+    let runs = || (0..).zip(observations.iter().zip(&jobs));
+    let outlier = |index: usize, what, measured, predicted| {
+        let place = observations[index].place.clone();
+        let outlier = Outlier {
+            place,
+            what,
+            measured,
+            predicted,
+        };
+        (index, outlier)
+    };
+    let (capacity, error) = (
+        setup.cluster.accelerator.usable_memory,
+        setup.cluster.calibration.memory,
+    );
+    let endings = runs().filter_map(|(index, (run, job))| {
+        let (_, fullest) = run.predicted_peaks(job);
+        let probability = oom_probability(fullest, capacity, error);
         let unlikely = match run.status {
-            Status::Ok => oom_probability > CERTAIN,
-            Status::OutOfMemory => oom_probability < 1.0 - CERTAIN,
+            Status::Ok => probability > CERTAIN,
+            Status::OutOfMemory => probability < 1.0 - CERTAIN,
             Status::Other | Status::Unstated => false,
         };
-        if unlikely {
-            misses.push((index, Miss::Ending { oom_probability }));
-        }
-    }
-    misses.extend(far(&times));
-    misses.extend(far(&peaks));
-    misses.sort_by_key(|(index, _)| *index);
-    let named = misses.into_iter().map(|(index, miss)| Outlier {
-        file: observations[index].file.clone(),
-        line: observations[index].line,
-        name: observations[index].name.clone(),
-        miss,
+        unlikely.then(|| outlier(index, Missed::Ending, None, probability))
     });
-    named.collect()
-}
-
-/// The misses that are far off among these.
-fn far(all: &[(usize, f64, Miss)]) -> impl Iterator<Item = (usize, Miss)> {
-    let mut sizes: Vec<f64> = all.iter().map(|(_, error, _)| error.abs()).collect();
-    sizes.sort_by(f64::total_cmp);
-    let spread = sizes.get(sizes.len() / 2).copied().unwrap_or(0.0) * NORMAL;
-    let limit = LEAST.max(DEVIATIONS * spread);
-    let off = all.iter().filter(move |(_, error, _)| error.abs() > limit);
-    off.map(|(index, _, miss)| (*index, *miss))
+    let mut found: Vec<(usize, Outlier)> = endings.collect();
+    for (seen, what) in [
+        (Seen::InTime, Missed::StepTime),
+        (Seen::InMemory, Missed::Peak),
+    ] {
+        let measured = runs().filter_map(|(index, (run, job))| {
+            let (measured, [predicted, _]) = (run.measured(seen)?, run.predicted(seen, job));
+            let size = (predicted / measured).ln().abs();
+            Some((size, outlier(index, what, Some(measured), predicted)))
+        });
+        let measured: Vec<(f64, (usize, Outlier))> = measured.collect();
+        let mut sizes: Vec<f64> = measured.iter().map(|(size, _)| *size).collect();
+        sizes.sort_by(f64::total_cmp);
+        let spread = sizes.get(sizes.len() / 2).copied().unwrap_or(0.0) * NORMAL;
+        let limit = LEAST.max(DEVIATIONS * spread);
+        let off = measured.into_iter().filter(|(size, _)| *size > limit);
+        found.extend(off.map(|(_, outlier)| outlier));
+    }
+    found.sort_by_key(|(index, _)| *index);
+    found.into_iter().map(|(_, outlier)| outlier).collect()
 }

@@ -5,9 +5,8 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use crate::cluster::Cluster;
 use crate::figures::{self, Figure, Seen};
-use crate::framework::Framework;
+use crate::laboratory::runs::Setup;
 
 /// The prior of one parameter: log-normal, or normal for additive ones, within bounds.
 #[derive(Debug, Clone, Copy)]
@@ -47,9 +46,12 @@ impl Prior {
     }
 }
 
-/// Priors of the parameters that a fit may move; the others stay.
-#[derive(Debug, Clone, Default)]
+/// Cluster and framework before a fit, and priors of the parameters that it may move; the others
+/// stay.
+#[derive(Debug, Clone)]
 pub struct Priors {
+    /// Cluster and framework.
+    pub setup: Setup,
     /// One a parameter.
     pub list: Vec<Prior>,
 }
@@ -60,11 +62,11 @@ const WIDEST: f64 = 100.0;
 impl Priors {
     /// The figures of cluster and framework as medians, with the catalog's standard deviations.
     #[must_use]
-    pub fn shipped(cluster: &Cluster, framework: &Framework) -> Self {
+    pub fn shipped(setup: &Setup) -> Self {
         let list = figures::all().filter_map(|parameter| {
-            let median = parameter.number(cluster, framework);
+            let median = setup.number(parameter);
             let (least, most) = parameter.terms.learning?.bounds;
-            let sigma = BELIEFS.sigma(parameter.key, cluster, &framework.name)?;
+            let sigma = BELIEFS.sigma(parameter.key, setup)?;
             let (lower, upper) = if parameter.is_additive() {
                 (least, most)
             } else {
@@ -81,6 +83,7 @@ impl Priors {
             })
         });
         Self {
+            setup: setup.clone(),
             list: list.collect(),
         }
     }
@@ -88,10 +91,9 @@ impl Priors {
     /// The priors of parameters that are seen in `seen`; the others stay.
     #[must_use]
     pub fn only(&self, seen: Seen) -> Self {
-        let list = self.list.iter().copied();
-        Self {
-            list: list.filter(|prior| prior.parameter.is_seen(seen)).collect(),
-        }
+        let mut only = self.clone();
+        only.list.retain(|prior| prior.parameter.is_seen(seen));
+        only
     }
 
     /// One profile with wide priors for the speed of every framework (catalog/priors.toml,
@@ -102,8 +104,8 @@ impl Priors {
     ///
     /// Never: the catalog names known parameters, which tests assert.
     #[must_use]
-    pub fn generic(cluster: &Cluster, framework: &Framework) -> Self {
-        let mut priors = Self::shipped(cluster, framework);
+    pub fn generic(setup: &Setup) -> Self {
+        let mut priors = Self::shipped(setup);
         let generic = listed(&BELIEFS.generic);
         priors.list.retain(|prior| {
             generic
@@ -120,8 +122,9 @@ impl Priors {
     ///
     /// Never: the catalog names known parameters, which tests assert.
     #[must_use]
-    pub fn before_fit() -> Self {
+    pub fn before_fit(setup: &Setup) -> Self {
         Self {
+            setup: setup.clone(),
             list: listed(&BELIEFS.before_fit),
         }
     }
@@ -159,12 +162,12 @@ type Sigmas = BTreeMap<String, f64>;
 
 impl Beliefs {
     /// The standard deviation of a parameter, if it may be fitted.
-    fn sigma(&self, key: &str, cluster: &Cluster, framework: &str) -> Option<f64> {
+    fn sigma(&self, key: &str, setup: &Setup) -> Option<f64> {
         let tables = [
-            self.clusters.get(&cluster.name),
-            self.gpus.get(&cluster.accelerator.name),
+            self.clusters.get(&setup.cluster.name),
+            self.gpus.get(&setup.cluster.accelerator.name),
             Some(&self.cluster),
-            self.frameworks.get(framework),
+            self.frameworks.get(&setup.framework.name),
             Some(&self.framework),
         ];
         let found = tables
@@ -204,8 +207,8 @@ mod tests {
         for name in BELIEFS.gpus.keys() {
             assert!(catalog::accelerator(name).is_ok(), "{name}");
         }
-        assert_eq!(Priors::before_fit().list.len(), 18);
-        for key in BELIEFS.generic.keys() {
+        assert_eq!(BELIEFS.before_fit.len(), 18);
+        for key in BELIEFS.generic.keys().chain(BELIEFS.before_fit.keys()) {
             assert!(Figure::named(key).is_some(), "{key}");
         }
     }

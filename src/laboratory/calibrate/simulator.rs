@@ -4,10 +4,9 @@ use rayon::prelude::*;
 
 use super::observation::Observation;
 use super::priors::Prior;
-use crate::cluster::Cluster;
-use crate::framework::Framework;
+use crate::figures::Seen;
 use crate::job::Job;
-use crate::quantity::{Bytes, Seconds};
+use crate::laboratory::runs::Setup;
 
 /// Observations that one thread predicts at least: fewer are not worth a second.
 const AT_ONCE: usize = 256;
@@ -19,21 +18,10 @@ pub(super) struct Simulator<'a> {
 }
 
 impl<'a> Simulator<'a> {
-    pub(super) fn new(
-        observations: impl Iterator<Item = &'a Observation>,
-        cluster: &Cluster,
-        framework: &Framework,
-    ) -> Self {
+    pub(super) fn new(observations: impl Iterator<Item = &'a Observation>, setup: &Setup) -> Self {
         let observations: Vec<&Observation> = observations.collect();
-        let jobs = observations
-            .iter()
-            .map(|observation| observation.job(cluster, framework))
-            .collect();
+        let jobs = observations.iter().map(|run| run.job(setup)).collect();
         Self { observations, jobs }
-    }
-
-    pub(super) fn observations(&self) -> &[&'a Observation] {
-        &self.observations
     }
 
     /// Sets the parameters to `sigmas` prior standard deviations from their medians. What a row
@@ -53,50 +41,38 @@ impl<'a> Simulator<'a> {
         });
     }
 
-    pub(super) fn times(&self) -> Vec<Seconds> {
-        self.each(Observation::predicted_time)
-    }
-
-    /// Peaks of the measured and of the fullest stage.
-    pub(super) fn peaks(&self) -> Vec<(Bytes, Bytes)> {
-        self.each(Observation::predicted_peaks)
-    }
-
-    /// What is predicted of each observation, in their order.
-    fn each<T: Send>(&self, predict: impl Fn(&Observation, &Job) -> T + Sync) -> Vec<T> {
+    /// The observations with what is predicted of them: see [`Observation::predicted`].
+    pub(super) fn predicted(&self, seen: Seen) -> Vec<(&'a Observation, [f64; 2])> {
         self.observations
             .par_iter()
             .zip(&self.jobs)
             .with_min_len(AT_ONCE)
-            .map(|(observation, job)| predict(observation, job))
+            .map(|(observation, job)| (*observation, observation.predicted(seen, job)))
             .collect()
     }
 
-    /// The priors whose parameters move some prediction: `values` lists what is predicted. One
-    /// prior standard deviation must move one prediction by more than a ten-thousandth.
-    pub(super) fn visible(
-        &mut self,
-        priors: &[Prior],
-        values: impl Fn(&Self) -> Vec<f64>,
-    ) -> Vec<Prior> {
+    /// The priors whose parameters move some prediction. One prior standard deviation must move one
+    /// prediction by more than a ten-thousandth.
+    pub(super) fn visible(&mut self, priors: &[Prior], seen: Seen) -> Vec<Prior> {
         const VISIBLE: f64 = 1e-4;
         let zeros = vec![0.0; priors.len()];
-        self.set(priors, &zeros);
-        let before = values(self);
-        let mut kept = Vec::new();
-        for (index, prior) in priors.iter().enumerate() {
-            let moved = [1.0, -1.0].into_iter().any(|direction| {
+        let mut values = |sigmas: &[f64]| -> Vec<f64> {
+            self.set(priors, sigmas);
+            let predicted = self.predicted(seen).into_iter();
+            predicted.flat_map(|(_, values)| values).collect()
+        };
+        let before = values(&zeros);
+        let mut moves = |index: usize| {
+            [1.0, -1.0].into_iter().any(|direction| {
                 let mut sigmas = zeros.clone();
                 sigmas[index] = direction;
-                self.set(priors, &sigmas);
-                let after = values(self);
+                let after = values(&sigmas);
                 let mut pairs = before.iter().zip(&after);
                 pairs.any(|(before, after)| (after / before).ln().abs() > VISIBLE)
-            });
-            if moved {
-                kept.push(*prior);
-            }
-        }
+            })
+        };
+        let kept = (0..priors.len()).filter(|&index| moves(index));
+        let kept = kept.map(|index| priors[index]).collect();
         self.set(priors, &zeros);
         kept
     }

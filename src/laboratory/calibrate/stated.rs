@@ -1,18 +1,22 @@
 //! What the runs state for themselves, for runs to come.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::fit::key;
 use super::observation::Observation;
-use crate::cluster::Cluster;
 use crate::figures::Figure;
-use crate::framework::Framework;
-use crate::laboratory::runs::Stated;
+use crate::laboratory::runs::{Setup, Stated};
 use crate::quantity::BytesPerSecond;
 
 /// A figure that all runs state, so that it is no matter of fitting.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 pub struct Fact {
-    /// The figure.
+    /// Its key in a cluster file.
+    #[serde(rename = "key", serialize_with = "key")]
+    #[schemars(with = "&str")]
     pub parameter: &'static Figure,
-    /// Its value before.
+    /// Its value without the statement, in bytes a second or as a number.
     pub before: f64,
     /// Its value by the runs' statements.
     pub after: f64,
@@ -54,31 +58,19 @@ pub(super) fn by_all(observations: &[&Observation]) -> Common {
 
 /// Takes over what every run states, bandwidths times training's share of them: later instances do
 /// not repeat these columns.
-pub(super) fn take_over(
-    common: &Common,
-    cluster: &mut Cluster,
-    framework: &mut Framework,
-) -> Vec<Fact> {
-    let before = values(cluster, framework);
+pub(super) fn take_over(common: &Common, setup: &mut Setup) -> Vec<Fact> {
+    let before = setup.clone();
+    let (cluster, framework) = (&mut setup.cluster, &mut setup.framework);
     common.figures.apply(cluster, framework);
-    if let Some(gpus) = common.gpus_per_node {
-        cluster.gpus_per_node = gpus;
-    }
-    let pairs = before.into_iter().zip(values(cluster, framework));
-    let moved = pairs.filter(|((_, before), (_, after))| before.to_bits() != after.to_bits());
-    moved
-        .map(|((parameter, before), (_, after))| Fact {
-            parameter,
-            before,
-            after,
-        })
-        .collect()
-}
-
-fn values(cluster: &Cluster, framework: &Framework) -> Vec<(&'static Figure, f64)> {
+    cluster.gpus_per_node = common.gpus_per_node.unwrap_or(cluster.gpus_per_node);
     let named = KEYS.iter().filter_map(|key| Figure::named(key));
-    named
-        .map(|parameter| (parameter, parameter.number(cluster, framework)))
+    let facts = named.map(|parameter| Fact {
+        parameter,
+        before: before.number(parameter),
+        after: setup.number(parameter),
+    });
+    facts
+        .filter(|fact| fact.before.to_bits() != fact.after.to_bits())
         .collect()
 }
 

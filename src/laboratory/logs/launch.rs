@@ -4,38 +4,25 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::facts::Facts;
-use super::megatron_flags::{self, Origin};
-use super::{nanotron_config, shell, torchtitan_config, yaml};
+use super::settings::Settings;
+use super::{megatron_flags, nanotron_config, shell, torchtitan_config, yaml};
 
 /// Why a launch file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
     /// It cannot be read.
-    #[error("cannot read `{}`: {cause}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        cause: std::io::Error,
-    },
+    #[error("cannot read `{}`: {cause}", .0.display(), cause = .1)]
+    Unreadable(PathBuf, std::io::Error),
     /// It is not TOML.
-    #[error("`{}` is not TOML: {cause}", path.display())]
-    Toml {
-        /// The file.
-        path: PathBuf,
-        /// What the reader said.
-        cause: toml::de::Error,
-    },
+    #[error("`{}` is not TOML: {cause}", .0.display(), cause = .1)]
+    Toml(PathBuf, toml::de::Error),
     /// It says nothing of a layout.
     #[error(
         "`{}` says nothing of a layout\nhint: give the script with Megatron-LM's flags, torchtitan's \
          .toml or nanotron's .yaml",
-        path.display()
+        .0.display()
     )]
-    Nothing {
-        /// The file.
-        path: PathBuf,
-    },
+    Nothing(PathBuf),
 }
 
 /// Reads a launch file: `.toml` as torchtitan's, `.yaml` as nanotron's, all else as a script.
@@ -44,29 +31,23 @@ pub enum LaunchError {
 ///
 /// If it cannot be read or says nothing of a layout.
 pub fn launch(path: &Path) -> Result<Facts, LaunchError> {
-    let bytes = std::fs::read(path).map_err(|cause| LaunchError::Unreadable {
-        path: path.to_owned(),
-        cause,
-    })?;
+    let owned = || path.to_owned();
+    let bytes = std::fs::read(path).map_err(|cause| LaunchError::Unreadable(owned(), cause))?;
     let text = String::from_utf8_lossy(&bytes);
     let extension = path.extension().unwrap_or_default().to_string_lossy();
     let facts = match &*extension {
         "toml" => {
-            let table = text.parse().map_err(|cause| LaunchError::Toml {
-                path: path.to_owned(),
-                cause,
-            })?;
-            let mut values = BTreeMap::new();
-            flatten("", &table, &mut values);
-            torchtitan_config::facts(&values)
+            let table = text.parse();
+            let table = table.map_err(|cause| LaunchError::Toml(owned(), cause))?;
+            let mut settings = Settings::default();
+            flatten("", &table, &mut settings.values);
+            torchtitan_config::facts(&settings)
         }
-        "yaml" | "yml" => nanotron_config::facts(&yaml::values(&text)),
+        "yaml" | "yml" => nanotron_config::facts(&yaml::settings(&text)),
         _ => script(&text),
     };
     if facts == Facts::default() {
-        return Err(LaunchError::Nothing {
-            path: path.to_owned(),
-        });
+        return Err(LaunchError::Nothing(owned()));
     }
     Ok(facts)
 }
@@ -74,40 +55,16 @@ pub fn launch(path: &Path) -> Result<Facts, LaunchError> {
 /// A script with the flags of Megatron-LM, or with overrides of torchtitan's configuration.
 fn script(text: &str) -> Facts {
     let flags = shell::flags(text);
-    let known = flags
-        .values
-        .keys()
-        .any(|name| megatron_flags::is_known(name));
-    let titan = flags.values.keys().any(|name| name.contains('.'));
-    let unset = &flags.unset;
-    let megatron = || megatron_flags::facts(&flags.values, Origin::Script { unset });
-    match (known, titan) {
-        (_, true) => Facts {
-            gpus: megatron().gpus,
-            unset: Some(unset.clone()).filter(|unset| !unset.is_empty()),
-            ..without(torchtitan_config::facts(&flags.values), unset)
-        },
-        (true, false) => Facts {
-            unset: Some(unset.clone()).filter(|unset| !unset.is_empty()),
-            ..megatron()
-        },
-        (false, false) => Facts::default(),
-    }
-}
-
-/// torchtitan's facts without the usual values of what is stated with an unknown one.
-fn without(mut facts: Facts, unset: &BTreeMap<String, String>) -> Facts {
-    for name in unset.keys() {
-        match name.rsplit('.').next() {
-            Some("tensor_parallel_degree") => facts.tensor_parallel = None,
-            Some("pipeline_parallel_degree") => facts.pipeline_parallel = None,
-            Some("context_parallel_degree") => facts.context_parallel = None,
-            Some("mode") if name.starts_with("activation_checkpoint") => {
-                facts.checkpointing = None;
-            }
-            _ => {}
-        }
-    }
+    let any = |holds: fn(&str) -> bool| flags.values.keys().any(|name| holds(name));
+    let megatron = megatron_flags::facts(&flags);
+    let mut facts = if any(|name| name.contains('.')) {
+        torchtitan_config::facts(&flags).with("gpus", megatron.number("gpus"))
+    } else if any(megatron_flags::is_known) {
+        megatron
+    } else {
+        return Facts::default();
+    };
+    facts.unset = flags.unset;
     facts
 }
 
@@ -127,28 +84,6 @@ fn flatten(path: &str, table: &toml::Table, values: &mut BTreeMap<String, String
             other => {
                 values.insert(path, other.to_string());
             }
-        }
-    }
-}
-
-/// Values by dotted path, with numbers and switches.
-pub(super) struct Values<'a>(pub(super) &'a BTreeMap<String, String>);
-
-impl Values<'_> {
-    pub(super) fn text(&self, keys: &[&str]) -> Option<&str> {
-        let found = keys.iter().find_map(|key| self.0.get(*key));
-        found.map(String::as_str).filter(|value| *value != "null")
-    }
-
-    pub(super) fn number<N: std::str::FromStr>(&self, keys: &[&str]) -> Option<N> {
-        self.text(keys)?.replace('_', "").parse().ok()
-    }
-
-    pub(super) fn switch(&self, keys: &[&str]) -> Option<bool> {
-        match self.text(keys)?.to_ascii_lowercase().as_str() {
-            "true" | "" => Some(true),
-            "false" => Some(false),
-            _ => None,
         }
     }
 }

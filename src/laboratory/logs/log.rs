@@ -1,19 +1,18 @@
 //! What a log says, whatever framework wrote it.
 
-use std::collections::BTreeMap;
-
 use super::facts::Facts;
-use super::megatron_flags::{self, Origin};
-use super::{megatron, nanotron, out_of_memory, scan, torchtitan};
+use super::settings::{Settings, Unstated};
+use super::{megatron, megatron_flags, nanotron, out_of_memory, scan, torchtitan};
+use crate::laboratory::statistics::median;
 use crate::quantity::{Bytes, Seconds};
 
 /// What a log says.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Log {
-    /// The framework that wrote it, where its lines are recognised.
-    pub kind: Option<LogKind>,
-    /// Logged iterations: number and duration of a step.
-    pub(super) steps: Vec<(u64, StepSpeed)>,
+    /// The catalog's name of the framework that wrote it, where its lines are recognised.
+    pub(super) framework: Option<&'static str>,
+    /// Logged iterations.
+    pub(super) steps: Vec<StepSpeed>,
     /// Peak memory of each rank that logged it.
     pub peaks: Vec<Peak>,
     /// Total memory of the GPU that ran out of it: the run failed.
@@ -23,30 +22,7 @@ pub struct Log {
     /// What the log says of the job.
     pub facts: Facts,
     /// Arguments of Megatron-LM by name, where the log dumps them.
-    pub(super) arguments: BTreeMap<String, String>,
-}
-
-/// A framework whose logs are known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LogKind {
-    /// Megatron-LM and what builds on it.
-    Megatron,
-    /// torchtitan.
-    Torchtitan,
-    /// nanotron.
-    Nanotron,
-}
-
-impl LogKind {
-    /// The framework of the catalog that is meant.
-    #[must_use]
-    pub const fn framework(self) -> &'static str {
-        match self {
-            Self::Megatron => "megatron-lm",
-            Self::Torchtitan => "fsdp",
-            Self::Nanotron => "nanotron",
-        }
-    }
+    pub(super) arguments: Settings,
 }
 
 /// How a log states speed.
@@ -103,11 +79,13 @@ impl Log {
     /// What the log says of the job, dumped arguments included.
     #[must_use]
     pub fn all_facts(&self) -> Facts {
-        let dumped = if self.arguments.is_empty() {
-            Facts::default()
-        } else {
-            megatron_flags::facts(&self.arguments, Origin::Dump)
-        };
+        if self.arguments.values.is_empty() {
+            return self.facts.clone();
+        }
+        let dumped = megatron_flags::facts(&Settings {
+            unstated: Unstated::Unknown,
+            ..self.arguments.clone()
+        });
         self.facts.clone().or(dumped)
     }
 
@@ -115,6 +93,11 @@ impl Log {
     #[must_use]
     pub fn gpu_memory(&self) -> Option<Bytes> {
         self.gpu_memory.or(self.out_of_memory.flatten())
+    }
+
+    /// Notes a number of the job that a line states, unless one before it did.
+    pub(super) fn note_number(&mut self, column: &'static str, number: Option<f64>) {
+        self.facts.note(column, number.map(|number| number as u64));
     }
 
     /// Notes the peak of a rank; the largest stays.
@@ -143,20 +126,14 @@ impl Log {
             StepSpeed::Duration(duration) => Some(duration.value()),
             StepSpeed::TokensPerSecond(rate) => Some(tokens? / rate),
         };
-        let all: Vec<f64> = self
-            .steps
-            .iter()
-            .filter_map(|(_, speed)| duration(speed))
+        let all = self.steps.iter().filter_map(duration);
+        let all: Vec<f64> = all
             .filter(|seconds| seconds.is_finite() && *seconds > 0.0)
             .collect();
         let warm_up = ((all.len() as f64 * WARM_UP).ceil() as usize).min(LONGEST_WARM_UP);
-        let mut counted = all.get(warm_up..)?.to_vec();
-        counted.sort_by(f64::total_cmp);
-        let middle = counted.len() / 2;
-        let upper = *counted.get(middle)?;
-        let lower = counted[(counted.len() - 1) / 2];
+        let step_time = median(all.get(warm_up..)?)?;
         Some(SteadyStep {
-            step_time: Seconds::new(f64::midpoint(lower, upper)),
+            step_time: Seconds::new(step_time),
             logged: all.len(),
             left_out: warm_up,
         })
@@ -168,7 +145,7 @@ mod tests {
     use super::*;
 
     fn log(seconds: &[f64]) -> Log {
-        let step = |&duration: &f64| (0, StepSpeed::Duration(Seconds::new(duration)));
+        let step = |&duration: &f64| StepSpeed::Duration(Seconds::new(duration));
         Log {
             steps: seconds.iter().map(step).collect(),
             ..Log::default()
@@ -197,8 +174,8 @@ mod tests {
     fn throughput_needs_the_tokens_of_a_step() {
         let log = Log {
             steps: vec![
-                (1, StepSpeed::TokensPerSecond(10.0)),
-                (2, StepSpeed::TokensPerSecond(1000.0)),
+                StepSpeed::TokensPerSecond(10.0),
+                StepSpeed::TokensPerSecond(1000.0),
             ],
             ..Log::default()
         };

@@ -3,7 +3,7 @@
 //! The last rank logs iterations, each first data-parallel rank its memory:
 //! `[Rank 2] (after 10 iterations) memory (MB) | allocated: 9334.4 | max allocated: 12680.6 | …`.
 
-use super::log::{Log, LogKind, Peak, StepSpeed};
+use super::log::{Log, Peak, StepSpeed};
 use super::megatron_flags;
 use super::scan::{after, number, number_after};
 use crate::quantity::{Bytes, Seconds};
@@ -16,27 +16,29 @@ pub(super) fn read_line(line: &str, log: &mut Log) {
         .map(|milliseconds| milliseconds * 1e-3)
         .or_else(|| number_after(line, "Step Time : "));
     if let Some(seconds) = seconds {
-        log.kind = Some(LogKind::Megatron);
-        let iteration = number_after(line, "iteration ").unwrap_or_default();
-        let speed = StepSpeed::Duration(Seconds::new(seconds));
-        log.steps.push((iteration as u64, speed));
-        let batch = number_after(line, "global batch size: ").map(|size| size as u64);
-        log.facts.global_batch = log.facts.global_batch.or(batch);
+        log.framework = Some("megatron-lm");
+        log.steps.push(StepSpeed::Duration(Seconds::new(seconds)));
+        log.note_number("global_batch", number_after(line, "global batch size: "));
     }
     // Several ranks may write into one line.
     for report in line.split("[Rank ").skip(1) {
         read_memory(report, log);
     }
     if let Some((name, value)) = argument(line) {
-        log.arguments.insert(name.to_owned(), value.to_owned());
+        log.arguments
+            .values
+            .insert(name.to_owned(), value.to_owned());
     }
     if let Some(rest) = after(line, "using world size: ") {
-        let facts = &mut log.facts;
-        facts.gpus = number(rest).map(|gpus| gpus as u32);
-        let degree = |name: &str| number_after(rest, name).map(|degree| degree as u32);
-        facts.tensor_parallel = degree("tensor-model-parallel size: ");
-        facts.pipeline_parallel = degree(" pipeline-model-parallel size: ");
-        facts.context_parallel = degree("context-parallel size: ");
+        log.note_number("gpus", number(rest));
+        let degrees = [
+            ("tensor_parallel", "tensor-model-parallel size: "),
+            ("pipeline_parallel", " pipeline-model-parallel size: "),
+            ("context_parallel", "context-parallel size: "),
+        ];
+        for (column, name) in degrees {
+            log.note_number(column, number_after(rest, name));
+        }
     }
 }
 
@@ -46,7 +48,7 @@ fn read_memory(report: &str, log: &mut Log) {
     let gigabytes =
         number_after(report, "mem-max-allocated-gigabytes: ").map(|gigabytes| gigabytes * 1e9);
     if let (Some(memory), Some(rank)) = (megabytes.or(gigabytes), number(report)) {
-        log.kind = Some(LogKind::Megatron);
+        log.framework = Some("megatron-lm");
         log.note_peak(Peak {
             rank: Some(rank as u32),
             stage: None,

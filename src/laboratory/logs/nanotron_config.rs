@@ -1,72 +1,67 @@
 //! nanotron's configuration by dotted path.
 
-use std::collections::BTreeMap;
-
 use super::facts::Facts;
-use super::launch::Values;
+use super::settings::Settings;
+
+/// Columns and the settings that state them.
+const COPIED: [(&str, &str); 10] = [
+    ("layers", "model.model_config.num_hidden_layers"),
+    ("hidden", "model.model_config.hidden_size"),
+    ("ffn", "model.model_config.intermediate_size"),
+    ("heads", "model.model_config.num_attention_heads"),
+    ("kv_heads", "model.model_config.num_key_value_heads"),
+    ("vocab", "model.model_config.vocab_size"),
+    ("seq_len", "tokens.sequence_length"),
+    ("accumulation", "tokens.batch_accumulation_per_replica"),
+    ("micro_batch", "tokens.micro_batch_size"),
+    ("data_parallel", "parallelism.dp"),
+];
 
 /// What the configuration says; nothing where it is none.
-pub(super) fn facts(values: &BTreeMap<String, String>) -> Facts {
-    let values = Values(values);
-    match parallelism(&values) {
-        Some(degrees) => degrees.or(network(&values)).or(training(&values)),
-        None => Facts::default(),
-    }
-}
-
-fn parallelism(values: &Values) -> Option<Facts> {
-    let degree = |name: &str| values.number::<u32>(&[&format!("parallelism.{name}")]);
-    let (tensor, replicas) = (degree("tp")?, degree("dp")?);
-    let stages = degree("pp").unwrap_or(1);
-    let context = degree("context_parallel_size").unwrap_or(1);
+pub(super) fn facts(settings: &Settings) -> Facts {
+    let degrees = ["parallelism.tp", "parallelism.dp"].map(|key| settings.number(key));
+    let [Some(tensor), Some(replicas)] = degrees else {
+        return Facts::default();
+    };
+    let usually_one = |key: &str| settings.number(key).unwrap_or(1);
+    let stages = usually_one("parallelism.pp");
+    let context = usually_one("parallelism.context_parallel_size");
     let is = |key: &str, value: &str| {
-        let written = values.text(&[&format!("parallelism.{key}")]);
+        let written = settings.text(key);
         written.is_some_and(|written| written.eq_ignore_ascii_case(value))
     };
-    let schedule = if is("pp_engine", "afab") {
-        "afab"
-    } else {
-        "1f1b"
-    };
-    Some(Facts {
-        gpus: Some(tensor * replicas * stages * context),
-        tensor_parallel: Some(tensor),
-        pipeline_parallel: Some(stages),
-        data_parallel: Some(replicas),
-        context_parallel: Some(context),
-        schedule: Some(schedule.to_owned()),
-        sequence_parallel: Some(is("tp_mode", "reduce_scatter")),
-        ..Facts::default()
-    })
-}
-
-fn network(values: &Values) -> Facts {
-    let size = |name: &str| values.number::<u64>(&[&format!("model.model_config.{name}")]);
-    Facts {
-        layers: size("num_hidden_layers").and_then(|layers| u32::try_from(layers).ok()),
-        hidden: size("hidden_size"),
-        feed_forward_width: size("intermediate_size"),
-        heads: size("num_attention_heads"),
-        key_value_heads: size("num_key_value_heads"),
-        mlp_matrices: Some(3),
-        vocabulary: size("vocab_size"),
-        ..Facts::default()
-    }
-}
-
-fn training(values: &Values) -> Facts {
-    let recomputed = values.switch(&["parallelism.recompute_layer"]) == Some(true);
-    let stage: Option<u32> = values.number(&["optimizer.zero_stage"]);
-    let wide = values.switch(&["optimizer.accumulate_grad_in_fp32"]);
-    Facts {
-        sequence_length: values.number(&["tokens.sequence_length"]),
-        accumulation: values.number(&["tokens.batch_accumulation_per_replica"]),
-        micro_batch: values.number(&["tokens.micro_batch_size"]),
-        checkpointing: Some(if recomputed { "full" } else { "none" }.to_owned()),
-        sharding: stage.map(|stage| format!("zero-{stage}")),
-        precision: Some("bf16".to_owned()),
+    let choice =
+        |holds: bool, yes: &'static str, no: &'static str| Some(if holds { yes } else { no });
+    let wide = "optimizer.accumulate_grad_in_fp32";
+    let gradient_bytes = if settings.is_on(wide) { 6 } else { 2 };
+    let sharding = settings.number("optimizer.zero_stage");
+    Facts::copied(&COPIED, settings)
+        .with("gpus", Some(tensor * replicas * stages * context))
+        .with("tensor_parallel", Some(tensor))
+        .with("pipeline_parallel", Some(stages))
+        .with("context_parallel", Some(context))
+        .with(
+            "schedule",
+            choice(is("parallelism.pp_engine", "afab"), "afab", "1f1b"),
+        )
+        .with(
+            "sequence_parallel",
+            Some(is("parallelism.tp_mode", "reduce_scatter")),
+        )
+        .with("mlp_matrices", Some(3))
+        .with(
+            "checkpointing",
+            choice(
+                settings.is_on("parallelism.recompute_layer"),
+                "full",
+                "none",
+            ),
+        )
+        .with("sharding", sharding.map(|stage| format!("zero-{stage}")))
+        .with("precision", Some("bf16"))
         // bf16 gradients beside an fp32 accumulator.
-        gradient_bytes: wide.map(|wide| if wide { 6.0 } else { 2.0 }),
-        ..Facts::default()
-    }
+        .with(
+            "gradient_bytes",
+            settings.text(wide).map(|_| gradient_bytes),
+        )
 }

@@ -1,37 +1,23 @@
 //! From a log and what is known of its job to a row of runs.
 
 use super::facts::Facts;
-use super::log::{Log, Peak, SteadyStep};
+use super::log::{Log, Peak};
 use super::missing::{self, Missing};
 use super::note;
-use crate::laboratory::runs::{Run, Status};
+use crate::laboratory::runs::Run;
 
-/// Why a log gives no run.
+/// Why a log, which is named first, gives no run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LogError {
-    /// Something must be known and is not.
-    #[error(
-        "`{log}` does not say {}\nhint: give {launch}{}",
-        whats(missing),
-        flags(missing)
-    )]
-    Missing {
-        /// The log.
-        log: String,
-        /// What is missing.
-        missing: Vec<Missing>,
-        /// The file that may say it, for the hint; empty where one was given.
-        launch: &'static str,
-    },
+    /// Something must be known and is not; the file that may say it, for the hint.
+    #[error("`{}` does not say {}\nhint: give {}{}", .0, whats(.1), .2, flags(.1))]
+    Missing(String, Vec<Missing>, &'static str),
     /// It says nothing that a calibration could use.
     #[error(
-        "`{log}` states no step time, no peak, and no end without memory\nhint: lines of \
+        "`{0}` states no step time, no peak, and no end without memory\nhint: lines of \
          Megatron-LM, torchtitan and nanotron and PyTorch's out-of-memory message are known"
     )]
-    Silent {
-        /// The log.
-        log: String,
-    },
+    Silent(String),
     /// The log says another number of GPUs than the user.
     #[error(
         "`{log}` is of {logged} GPUs, `--gpus` says {stated}\nhint: leave `--gpus` away, or read the \
@@ -41,18 +27,13 @@ pub enum LogError {
         /// The log.
         log: String,
         /// The log's number of GPUs.
-        logged: u32,
+        logged: u64,
         /// The user's.
-        stated: u32,
+        stated: u64,
     },
-    /// The job is such as no row of runs can say.
-    #[error("`{log}`: {reason}\nhint: leave this run out")]
-    Refused {
-        /// The log.
-        log: String,
-        /// What cannot be said.
-        reason: String,
-    },
+    /// The job is such as no row of runs can say, for this reason.
+    #[error("`{0}`: {1}\nhint: leave this run out")]
+    Refused(String, String),
 }
 
 /// For the hint of what is missing.
@@ -83,14 +64,14 @@ pub fn run(
     stated: Facts,
     launched: Facts,
 ) -> Result<(Run, String), LogError> {
-    let log_name = || name.to_owned();
     let logged = log.all_facts();
-    if let (Some(stated), Some(logged)) = (stated.gpus, logged.gpus)
+    let gpus = [&stated, &logged].map(|facts| facts.number("gpus"));
+    let name = name.to_owned();
+    if let [Some(stated), Some(logged)] = gpus
         && stated != logged
     {
-        let log = log_name();
         return Err(LogError::Gpus {
-            log,
+            log: name,
             logged,
             stated,
         });
@@ -100,143 +81,75 @@ pub fn run(
     } else {
         ""
     };
-    let mut overruled = note::differences(&stated, &logged, "the log");
+    let overruled = note::differences(&stated, &logged, "the log");
     let known = stated.or(logged);
-    overruled.extend(note::differences(&known, &launched, "the launch file"));
+    let launch_overruled = note::differences(&known, &launched, "the launch file");
     let facts = completed(known.or(launched));
-    if let Some(reason) = facts.refused.clone() {
-        return Err(LogError::Refused {
-            log: log_name(),
-            reason,
-        });
+    if let Some(reason) = facts.text("refused") {
+        return Err(LogError::Refused(name, reason.to_owned()));
     }
-    let gpus = facts.gpus.unwrap_or(1);
-    let tokens = facts.global_batch.zip(facts.sequence_length);
-    let tokens = tokens.map(|(batch, length)| (batch * length) as f64 / f64::from(gpus));
-    let silent = log.steps.is_empty() && log.peaks.is_empty() && log.out_of_memory.is_none();
-    if silent {
-        return Err(LogError::Silent { log: log_name() });
+    if log.steps.is_empty() && log.peaks.is_empty() && log.out_of_memory.is_none() {
+        return Err(LogError::Silent(name));
     }
     let missing = missing::missing(&facts);
     if !missing.is_empty() {
-        return Err(LogError::Missing {
-            log: log_name(),
-            missing,
-            launch,
-        });
+        return Err(LogError::Missing(name, missing, launch));
     }
-    let steady = log.steady_step(tokens);
-    let stages = facts.pipeline_parallel.unwrap_or(1);
+    let one = |column| facts.number(column).unwrap_or(1).max(1);
+    let (gpus, stages) = (one("gpus"), one("pipeline_parallel"));
+    let tokens = (one("global_batch") * one("seq_len")) as f64 / gpus as f64;
+    let steady = log.steady_step(Some(tokens));
     let peak = log.largest_peak().map(|peak| placed(peak, gpus, stages));
-    let note = note::note(name, log, (steady, peak), &facts, &overruled);
-    let framework = log.kind.map_or("", |kind| kind.framework()).to_owned();
-    Ok((row(name, framework, facts, log, steady, peak), note))
+    let mut parts = note::measured(log, steady, peak);
+    parts.push(format!("read as {}", note::layout(&facts)));
+    parts.extend(overruled.into_iter().chain(launch_overruled));
+    let note = format!("{name}: {}", parts.join("; "));
+    let status = match log.out_of_memory {
+        Some(_) => "oom",
+        None => "ok",
+    };
+    let facts = facts
+        .with("run", Some(name))
+        .with("framework", log.framework)
+        .with("status", Some(status))
+        .with("step_time_s", steady.map(|steady| steady.step_time.value()))
+        .with("peak_memory_gib", peak.map(|peak| peak.memory.gib()))
+        .with("peak_stage", peak.and_then(|peak| peak.stage));
+    Ok((Run::new(|column| facts.text(column)), note))
 }
 
 /// What follows from other facts.
 fn completed(mut facts: Facts) -> Facts {
-    let one = |degree: Option<u32>| degree.unwrap_or(1);
-    let others =
-        one(facts.tensor_parallel) * one(facts.pipeline_parallel) * one(facts.context_parallel);
-    if facts.gpus.is_none() {
-        facts.gpus = match facts.data_parallel {
-            Some(replicas) => Some(replicas * others),
-            None => facts.gpus_about,
-        };
-    }
-    if facts.data_parallel.is_none() {
-        facts.data_parallel = facts.gpus.map(|gpus| (gpus / others).max(1));
-    }
-    if facts.global_batch.is_none() {
-        let replicas = facts.data_parallel.map(u64::from);
-        let micro_batch = facts.micro_batch.map(u64::from);
-        facts.global_batch = match (facts.accumulation, replicas, micro_batch) {
-            (Some(times), Some(replicas), Some(size)) => Some(times * replicas * size),
-            _ => None,
-        };
-    }
-    if let (None, Some(chunk), Some(layers), Some(stages)) = (
-        facts.virtual_stages,
-        facts.chunk_layers.filter(|&chunk| chunk > 0),
-        facts.layers,
-        facts.pipeline_parallel.filter(|&stages| stages > 0),
-    ) {
-        facts.virtual_stages = Some((layers / stages / chunk).max(1));
-    }
+    let degrees = ["tensor_parallel", "pipeline_parallel", "context_parallel"];
+    let degrees = degrees.map(|column| facts.number(column).unwrap_or(1).max(1));
+    let others: u64 = degrees.iter().product();
+    let replicas = facts.number("data_parallel");
+    let gpus = replicas.map(|replicas| replicas * others);
+    facts.note("gpus", gpus.or(facts.number("gpus_about")));
+    let gpus = facts.number("gpus");
+    facts.note("data_parallel", gpus.map(|gpus| (gpus / others).max(1)));
+    let batch = ["accumulation", "data_parallel", "micro_batch"];
+    let batch = batch.map(|column| facts.number(column));
+    facts.note("global_batch", batch.into_iter().product::<Option<u64>>());
+    let layers = facts
+        .number("layers")
+        .zip(facts.number("pipeline_parallel"));
+    let chunks = layers.zip(facts.number("chunk_layers"));
+    let chunks = chunks.and_then(|((layers, stages), chunk)| {
+        let on_a_stage = layers.checked_div(stages)?;
+        Some(on_a_stage.checked_div(chunk)?.max(1))
+    });
+    facts.note("virtual_stages", chunks);
     facts
 }
 
 /// The peak with its stage. Ranks count tensor-parallel ranks first, pipeline stages last, in every
 /// framework here.
-fn placed(peak: Peak, gpus: u32, stages: u32) -> Peak {
+fn placed(peak: Peak, gpus: u64, stages: u64) -> Peak {
     let ranks_a_stage = (gpus / stages).max(1);
-    let stage = peak.rank.map(|rank| (rank / ranks_a_stage).min(stages - 1));
+    let stage = |rank: u32| (u64::from(rank) / ranks_a_stage).min(stages - 1) as u32;
     Peak {
-        stage: peak.stage.or(stage),
+        stage: peak.stage.or(peak.rank.map(stage)),
         ..peak
-    }
-}
-
-fn row(
-    name: &str,
-    framework: String,
-    facts: Facts,
-    log: &Log,
-    steady: Option<SteadyStep>,
-    peak: Option<Peak>,
-) -> Run {
-    let status = if log.out_of_memory.is_some() {
-        Status::OutOfMemory
-    } else {
-        Status::Ok
-    };
-    let text = Option::unwrap_or_default;
-    Run {
-        raw: csv::StringRecord::new(),
-        file: String::new(),
-        fault: None,
-        line: 0,
-        source: String::new(),
-        group: String::new(),
-        run: name.to_owned(),
-        framework,
-        model: text(facts.model),
-        layers: facts.layers,
-        hidden: facts.hidden,
-        feed_forward_width: facts.feed_forward_width,
-        heads: facts.heads,
-        key_value_heads: facts.key_value_heads,
-        mlp_matrices: facts.mlp_matrices,
-        vocabulary: facts.vocabulary,
-        experts: facts.experts,
-        gpu: String::new(),
-        gpus: facts.gpus,
-        gpus_per_node: facts.gpus_per_node,
-        internode_allreduce: None,
-        intranode_allreduce: None,
-        sequence_length: facts.sequence_length,
-        global_batch: facts.global_batch,
-        micro_batch: facts.micro_batch,
-        tensor_parallel: facts.tensor_parallel,
-        pipeline_parallel: facts.pipeline_parallel,
-        context_parallel: facts.context_parallel,
-        expert_parallel: facts.expert_parallel,
-        virtual_stages: facts.virtual_stages,
-        data_parallel: facts.data_parallel,
-        schedule: text(facts.schedule),
-        sequence_parallel: facts.sequence_parallel,
-        checkpointing: text(facts.checkpointing),
-        sharding: text(facts.sharding),
-        precision: text(facts.precision),
-        gradient_bytes: facts.gradient_bytes,
-        attention_kernel: text(facts.attention_kernel),
-        rmsnorm_kernel: facts.rmsnorm_kernel,
-        variant: String::new(),
-        status,
-        step_time: steady.map(|steady| steady.step_time.value()),
-        peak_memory: peak.map(|peak| peak.memory.gib()),
-        peak_stage: peak.and_then(|peak| peak.stage),
-        mfu: None,
-        timing_usable: true,
     }
 }

@@ -2,22 +2,15 @@
 
 use std::collections::BTreeMap;
 
-/// Flags of a script, names without dashes (`tensor-model-parallel-size` becomes
-/// `tensor_model_parallel_size`).
-#[derive(Debug, Default)]
-pub(super) struct Flags {
-    /// Their values; a flag without a value has an empty one.
-    pub(super) values: BTreeMap<String, String>,
-    /// The values that nobody knows before the script runs, as written: `${TP}`.
-    pub(super) unset: BTreeMap<String, String>,
-}
+use super::settings::Settings;
 
-/// Flags of a script. Options of `#SBATCH` lines count, other comments do not. Variables are
-/// replaced by what the script assigns to them (`TP=4`, `${TP}`, `${TP:-4}`).
-pub(super) fn flags(script: &str) -> Flags {
+/// Flags of a script, names without dashes (`tensor-model-parallel-size` becomes
+/// `tensor_model_parallel_size`). Options of `#SBATCH` lines count, other comments do not. Variables
+/// are replaced by what the script assigns to them (`TP=4`, `${TP}`, `${TP:-4}`).
+pub(super) fn flags(script: &str) -> Settings {
     let words = words(script);
     let mut variables: BTreeMap<String, String> = BTreeMap::new();
-    let mut flags = Flags::default();
+    let mut flags = Settings::default();
     let mut last: Option<String> = None;
     for word in &words {
         if let Some((name, value)) = assignment(word) {
@@ -45,7 +38,7 @@ pub(super) fn flags(script: &str) -> Flags {
     flags
 }
 
-impl Flags {
+impl Settings {
     /// Sets a flag to what was written, as far as it is known.
     fn set(&mut self, name: String, written: &str, variables: &BTreeMap<String, String>) {
         let value = expanded(written, variables);

@@ -3,16 +3,15 @@
 //! `tps` counts tokens a second and GPU. `memory` is what PyTorch reserved on the rank that logs,
 //! a little more than what was allocated.
 
-use super::log::{Log, LogKind, Peak, StepSpeed};
+use super::log::{Log, Peak, StepSpeed};
 use super::scan::{after, memory_after, number, number_after};
 use crate::quantity::Bytes;
 
 pub(super) fn read_line(line: &str, log: &mut Log) {
     let step = number_after(line, "step: ");
-    if let (Some(step), Some(rate)) = (step, number_after(line, " tps: ")) {
-        log.kind = Some(LogKind::Torchtitan);
-        log.steps
-            .push((step as u64, StepSpeed::TokensPerSecond(rate)));
+    if let (Some(_), Some(rate)) = (step, number_after(line, " tps: ")) {
+        log.framework = Some("fsdp");
+        log.steps.push(StepSpeed::TokensPerSecond(rate));
         if let Some(memory) = memory_after(line, " memory: ") {
             log.note_peak(Peak {
                 rank: number_after(line, "[rank").map(|rank| rank as u32),
@@ -36,19 +35,19 @@ fn read_mesh(text: &str, log: &mut Log) {
         return;
     };
     let sizes = sizes.split_once(']').map_or(sizes, |(sizes, _)| sizes);
-    let facts = &mut log.facts;
-    let mut gpus = 1;
+    let mut gpus = 1.0;
     for (name, size) in names.split(',').zip(sizes.split(',')) {
-        let Some(size) = number(size).map(|size| size as u32) else {
+        let Some(size) = number(size) else {
             return;
         };
         gpus *= size;
-        match name.trim().trim_matches('\'') {
-            "pp" => facts.pipeline_parallel = Some(size),
-            "tp" => facts.tensor_parallel = Some(size),
-            "cp" => facts.context_parallel = Some(size),
-            _ => {}
-        }
+        let column = match name.trim().trim_matches('\'') {
+            "pp" => "pipeline_parallel",
+            "tp" => "tensor_parallel",
+            "cp" => "context_parallel",
+            _ => continue,
+        };
+        log.note_number(column, Some(size));
     }
-    facts.gpus = Some(gpus);
+    log.note_number("gpus", Some(gpus));
 }

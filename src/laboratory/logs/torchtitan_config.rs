@@ -1,79 +1,74 @@
 //! torchtitan's configuration by dotted path; older versions name batches and degrees otherwise.
 
-use std::collections::BTreeMap;
-
 use super::facts::Facts;
-use super::launch::Values;
+use super::settings::Settings;
+
+const LOCAL_BATCH: &str = "training.local_batch_size|training.batch_size";
+const STAGES: &str = "pipeline_parallel_degree";
+const SHARDS: &str = "data_parallel_shard_degree";
 
 /// What the configuration says; nothing where it is none.
-pub(super) fn facts(values: &BTreeMap<String, String>) -> Facts {
-    let values = Values(values);
-    let known = ["training.local_batch_size", "training.batch_size"];
-    let degrees = ["pipeline_parallel_degree", "data_parallel_shard_degree"];
-    let any =
-        values.text(&known).is_some() || degrees.iter().any(|name| degree(&values, name).is_some());
-    if !any {
+pub(super) fn facts(settings: &Settings) -> Facts {
+    let degree = |name: &str| settings.number(&in_sections(name));
+    if settings.text(LOCAL_BATCH).is_none() && degree(STAGES).or(degree(SHARDS)).is_none() {
         return Facts::default();
     }
-    parallelism(&values).or(training(&values))
-}
-
-/// A degree, in the section that this version keeps it in; -1 ("the rest") is none.
-fn degree(values: &Values, name: &str) -> Option<u32> {
-    let keys = ["parallelism", "training", "experimental"].map(|part| format!("{part}.{name}"));
-    let degree: Option<i64> = values.number(&keys.each_ref().map(String::as_str));
-    degree.and_then(|degree| u32::try_from(degree).ok())
-}
-
-fn parallelism(values: &Values) -> Facts {
-    Facts {
-        tensor_parallel: degree(values, "tensor_parallel_degree").or(Some(1)),
-        pipeline_parallel: degree(values, "pipeline_parallel_degree").or(Some(1)),
-        context_parallel: degree(values, "context_parallel_degree").or(Some(1)),
+    let local = settings.number(LOCAL_BATCH);
+    let micro_batch = match degree(STAGES) {
+        Some(2..) => degree("pipeline_parallel_microbatch_size").or(Some(1)),
+        _ => local,
+    };
+    let model = settings.text("model.flavor").map(|flavor| {
+        let family = settings.text("model.name").unwrap_or_default();
+        format!("{family} {flavor}")
+    });
+    let recomputed = settings.text("activation_checkpoint.mode");
+    let recomputed = recomputed.or_else(|| {
+        let usual = settings.is_usual("activation_checkpoint.mode");
+        usual.then_some("none")
+    });
+    let usually_one = |name: &str| settings.usually(&in_sections(name), 1);
+    Facts::default()
+        .with("model", model)
+        .with("tensor_parallel", usually_one("tensor_parallel_degree"))
+        .with("pipeline_parallel", usually_one(STAGES))
+        .with("context_parallel", usually_one("context_parallel_degree"))
         // Tensor parallelism always splits the sequence.
-        sequence_parallel: Some(true),
-        sharding: Some(sharding(values).to_owned()),
-        ..Facts::default()
-    }
+        .with("sequence_parallel", Some(true))
+        .with("sharding", Some(sharding(settings)))
+        .with("seq_len", settings.number("training.seq_len"))
+        .with(
+            "global_batch",
+            settings.number("training.global_batch_size"),
+        )
+        // Without a global batch a step is one local batch on each replica.
+        .with(
+            "accumulation",
+            local
+                .zip(micro_batch)
+                .and_then(|(local, micro)| Some(local.checked_div(micro)?.max(1))),
+        )
+        .with("micro_batch", micro_batch)
+        .with("checkpointing", recomputed.map(str::to_ascii_lowercase))
+        .with("precision", Some("bf16"))
 }
 
-fn sharding(values: &Values) -> &'static str {
-    let replicas = degree(values, "data_parallel_replicate_degree").unwrap_or(1);
-    let shards = degree(values, "data_parallel_shard_degree");
-    let gathered_once = values.text(&["parallelism.fsdp_reshard_after_forward"]) == Some("never");
-    match (replicas, shards) {
+/// The keys of a degree in the sections that versions keep it in.
+fn in_sections(name: &str) -> String {
+    ["parallelism", "training", "experimental"]
+        .map(|section| format!("{section}.{name}"))
+        .join("|")
+}
+
+/// -1 shards ("the rest") are no number.
+fn sharding(settings: &Settings) -> &'static str {
+    let degree = |name: &str| settings.number(&in_sections(name));
+    let replicas = degree("data_parallel_replicate_degree").unwrap_or(1);
+    let gathered_once = settings.text("parallelism.fsdp_reshard_after_forward") == Some("never");
+    match (replicas, degree(SHARDS)) {
         (_, Some(1)) => "zero-0",
         (1, _) if gathered_once => "zero-2",
         (1, _) => "zero-3",
         _ => "hsdp",
-    }
-}
-
-fn training(values: &Values) -> Facts {
-    let local: Option<u32> = values.number(&["training.local_batch_size", "training.batch_size"]);
-    let piped = degree(values, "pipeline_parallel_degree").is_some_and(|stages| stages > 1);
-    let micro_batch = if piped {
-        degree(values, "pipeline_parallel_microbatch_size").or(Some(1))
-    } else {
-        local
-    };
-    let global: Option<i64> = values.number(&["training.global_batch_size"]);
-    let mode = values.text(&["activation_checkpoint.mode"]);
-    Facts {
-        model: values.text(&["model.flavor"]).map(|flavor| {
-            let family = values.text(&["model.name"]).unwrap_or_default();
-            format!("{family} {flavor}")
-        }),
-        sequence_length: values.number(&["training.seq_len"]),
-        global_batch: global.and_then(|size| u64::try_from(size).ok()),
-        // Without a global batch a step is one local batch on each replica.
-        accumulation: match (local, micro_batch) {
-            (Some(local), Some(micro)) if micro > 0 => Some(u64::from(local / micro).max(1)),
-            _ => None,
-        },
-        micro_batch,
-        checkpointing: Some(mode.map_or("none".to_owned(), str::to_ascii_lowercase)),
-        precision: Some("bf16".to_owned()),
-        ..Facts::default()
     }
 }

@@ -3,11 +3,11 @@
 //! Lists, anchors and texts over several lines are passed over: nothing that describes a layout
 //! is written so. (Whole parsers were weighed: a new dependency for two dozen lines.)
 
-use std::collections::BTreeMap;
+use super::settings::Settings;
 
 /// Values by dotted path (`parallelism.tp`), as written, without quotes.
-pub(super) fn values(text: &str) -> BTreeMap<String, String> {
-    let mut values = BTreeMap::new();
+pub(super) fn settings(text: &str) -> Settings {
+    let mut settings = Settings::default();
     let mut path: Vec<(usize, String)> = Vec::new();
     for line in text.lines() {
         let content = line.split(" #").next().unwrap_or_default().trim_end();
@@ -24,10 +24,10 @@ pub(super) fn values(text: &str) -> BTreeMap<String, String> {
         let value = value.trim().trim_matches(['"', '\'']);
         if !value.is_empty() {
             let keys: Vec<&str> = path.iter().map(|(_, key)| key.as_str()).collect();
-            values.insert(keys.join("."), value.to_owned());
+            settings.values.insert(keys.join("."), value.to_owned());
         }
     }
-    values
+    settings
 }
 
 #[cfg(test)]
@@ -37,7 +37,7 @@ mod tests {
     #[test]
     fn maps_nest_by_indentation() {
         let text = "a:\n  b: 1 # one\n  c:\n    d: \"x\"\n  e: null\n- f: 2\n# g: 3\nh: true\n";
-        let values = values(text);
+        let values = settings(text).values;
         let shown: Vec<String> = values
             .iter()
             .map(|(key, value)| format!("{key}={value}"))

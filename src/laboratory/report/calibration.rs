@@ -1,11 +1,12 @@
 //! What a calibration learned, and what of it was adopted, for people.
 
 use crate::figures::{Figure, Kind, Seen};
+use crate::laboratory::by_name;
 use crate::laboratory::calibrate::{
-    Calibrated, Confusion, Estimate, Fact, Measure, Miss, Outlier, SkippedRow, Speeds, Validation,
-    Verdict,
+    Calibrated, Confusion, Estimate, Fact, Measure, Missed, Outlier, SkippedRow, Speeds,
+    Validation, Verdict,
 };
-use crate::laboratory::runs::place;
+use crate::quantity::Bytes;
 use crate::report::joined;
 use crate::report::number::{percent, risk};
 use crate::report::style::{Meaning, Style, wrap};
@@ -38,11 +39,24 @@ pub fn calibration(subject: &Subject, calibrated: &Calibrated, style: &Style) ->
     }
     blocks.extend(part(calibrated, Seen::InTime, style));
     blocks.extend(part(calibrated, Seen::InMemory, style));
-    blocks.extend(facts(&calibrated.facts));
+    blocks.extend(listed(
+        "Taken over, since every run states it:",
+        facts(&calibrated.facts),
+    ));
     blocks.extend(learned(calibrated));
-    blocks.extend(doubts(&calibrated.fitted.confusions, style));
-    blocks.extend(outliers(&calibrated.outliers, style));
-    blocks.extend(skipped(subject.skipped));
+    let doubts = doubts(&calibrated.fitted.confusions);
+    blocks.extend(listed(
+        &style.paint(Meaning::Warning, &wrap(DOUBTFUL, 2)),
+        doubts,
+    ));
+    let title = format!(
+        "{} that the fit misses by far (a wrong row, a disturbed run, or something not modelled):",
+        count(calibrated.outliers.len(), "run")
+    );
+    let title = style.paint(Meaning::Warning, &wrap(&title, 2));
+    blocks.extend(listed(&title, outliers(&calibrated.outliers)));
+    let title = format!("{} not used:", count(subject.skipped.len(), "run"));
+    blocks.extend(listed(&title, skipped(subject.skipped)));
     blocks.push(last(subject, calibrated, style));
     joined(&blocks)
 }
@@ -61,7 +75,7 @@ fn head(subject: &Subject, calibrated: &Calibrated, style: &Style) -> String {
     let evidence = format!(
         "{}, {}, {} out of memory. `moved` counts standard deviations of the prior; `sd left` is \
          the share of it that the runs leave, `unseen` where they say nothing.",
-        count(evidence.timed, "step time"),
+        count(evidence.step_times, "step time"),
         count(evidence.peaks, "peak"),
         evidence.out_of_memory
     );
@@ -71,28 +85,19 @@ fn head(subject: &Subject, calibrated: &Calibrated, style: &Style) -> String {
 
 /// Verdict, errors and figures of one part; `None` where no run tells of it.
 fn part(calibrated: &Calibrated, seen: Seen, style: &Style) -> Option<String> {
-    let (name, verdict, validation) = match seen {
-        Seen::InTime => ("Speeds", calibrated.time_verdict?, &calibrated.time),
-        Seen::InMemory => ("Memory", calibrated.memory_verdict?, &calibrated.memory),
+    let (name, part) = match seen {
+        Seen::InTime => ("Speeds", &calibrated.time),
+        Seen::InMemory => ("Memory", &calibrated.memory),
     };
+    let (verdict, validation) = (part.verdict?, part.validation.as_ref());
     let meaning = match verdict {
         Verdict::Accepted => Meaning::Good,
-        Verdict::Untested
-        | Verdict::ErrorNotBetter
-        | Verdict::RankingNotBetter
-        | Verdict::Implausible => Meaning::Warning,
+        _ => Meaning::Warning,
     };
-    let text = verdict_text(verdict, seen, validation.as_ref());
+    let text = verdict_text(verdict, seen, validation);
     let mut lines = vec![style.paint(meaning, &wrap(&format!("{name}: {text}"), 2))];
-    lines.extend(
-        validation
-            .as_ref()
-            .map(|validation| wrap(&errors(validation, seen), 2)),
-    );
-    lines.extend(match seen {
-        Seen::InTime => level(calibrated),
-        Seen::InMemory => None,
-    });
+    lines.extend(validation.map(|validation| wrap(&errors(validation, seen), 2)));
+    lines.extend(level(calibrated).filter(|_| seen == Seen::InTime));
     let estimates = calibrated.fitted.estimates.iter();
     let own: Vec<&Estimate> = estimates
         .filter(|estimate| estimate.prior.parameter.is_seen(seen))
@@ -148,8 +153,8 @@ fn level(calibrated: &Calibrated) -> Option<String> {
     };
     let text = format!(
         "in place of the fit, all durations times {} (`{}`): {error}; that {decision}",
-        three_digits(level.estimate.value),
-        level.estimate.prior.parameter.key,
+        three_digits(level.estimate.fitted),
+        level.estimate.key,
     );
     Some(wrap(&text, 2))
 }
@@ -195,10 +200,10 @@ fn table(estimates: &[&Estimate]) -> Table {
         let parameter = estimate.prior.parameter;
         table.push([
             short(parameter).to_owned(),
-            figure(parameter, estimate.prior.median),
-            figure(parameter, estimate.value),
-            format!("{:+.1} sd", estimate.moved()),
-            if estimate.uncertainty > UNKNOWN && estimate.moved().abs() < MOVED {
+            figure(parameter, estimate.shipped),
+            figure(parameter, estimate.fitted),
+            format!("{:+.1} sd", estimate.moved),
+            if estimate.uncertainty > UNKNOWN && estimate.moved.abs() < MOVED {
                 "unseen".to_owned()
             } else {
                 percent(estimate.uncertainty)
@@ -236,29 +241,34 @@ fn three_digits(value: f64) -> String {
     format!("{value:.digits$}")
 }
 
-fn facts(facts: &[Fact]) -> Option<String> {
-    if facts.is_empty() {
+/// A title above a list; nothing where there is no item.
+fn listed(title: &str, items: Vec<String>) -> Option<String> {
+    if items.is_empty() {
         return None;
     }
-    let mut lines = vec!["Taken over, since every run states it:".to_owned()];
-    lines.extend(facts.iter().map(|fact| {
-        let before = figure(fact.parameter, fact.before);
-        let after = figure(fact.parameter, fact.after);
-        format!("- {}: {before}, now {after}", short(fact.parameter))
-    }));
+    let lines = items.iter().map(|item| wrap(&format!("- {item}"), 2));
+    let lines: Vec<String> = [title.to_owned()].into_iter().chain(lines).collect();
     Some(lines.join("\n"))
+}
+
+fn facts(facts: &[Fact]) -> Vec<String> {
+    let facts = facts.iter().map(|fact| {
+        let [before, after] = [fact.before, fact.after].map(|it| figure(fact.parameter, it));
+        format!("{}: {before}, now {after}", short(fact.parameter))
+    });
+    facts.collect()
 }
 
 /// What was learned beyond the formulas, where it was asked for.
 fn learned(calibrated: &Calibrated) -> Option<String> {
-    let learned = calibrated.fitted.cluster.discrepancy.as_ref()?;
+    let learned = calibrated.fitted.setup.cluster.discrepancy.as_ref()?;
     let corrections = learned.points.iter().map(|point| learned.logarithm(point));
     let (least, most) = corrections.fold((0.0_f64, 0.0_f64), |(least, most), correction| {
         (least.min(correction), most.max(correction))
     });
     let deviations = learned.standard_deviations(&learned.points);
     let spread = deviations.iter().sum::<f64>() / deviations.len().max(1) as f64;
-    let adopted = match calibrated.cluster.discrepancy {
+    let adopted = match calibrated.setup.cluster.discrepancy {
         Some(_) => "adopted",
         None => "not adopted",
     };
@@ -274,101 +284,60 @@ fn learned(calibrated: &Calibrated) -> Option<String> {
     Some(wrap(&text, 2))
 }
 
-fn doubts(confusions: &[Confusion], style: &Style) -> Option<String> {
-    if confusions.is_empty() {
-        return None;
-    }
-    let mut lines = vec![style.paint(
-        Meaning::Warning,
-        &wrap(
-            "Some figures move together: these runs cannot tell them apart, and only their joint \
-             effect is known. Runs that differ in the degrees would.",
-            2,
-        ),
-    )];
-    lines.extend(confusions.iter().map(|confusion| {
-        let text = format!(
-            "- {} and {} (correlation {:+.2})",
-            confusion.one, confusion.other, confusion.correlation
-        );
-        wrap(&text, 2)
-    }));
-    Some(lines.join("\n"))
+const DOUBTFUL: &str = "Some figures move together: these runs cannot tell them apart, and only \
+    their joint effect is known. Runs that differ in the degrees would.";
+
+fn doubts(confusions: &[Confusion]) -> Vec<String> {
+    let pairs = confusions.iter().map(|confusion| {
+        let [one, other] = confusion.keys;
+        format!(
+            "{one} and {other} (correlation {:+.2})",
+            confusion.correlation
+        )
+    });
+    pairs.collect()
 }
 
 /// Most outliers that are listed.
 const MOST: usize = 20;
 
-fn outliers(outliers: &[Outlier], style: &Style) -> Option<String> {
-    if outliers.is_empty() {
-        return None;
-    }
-    let title = format!(
-        "{} that the fit misses by far (a wrong row, a disturbed run, or something not modelled):",
-        count(outliers.len(), "run")
-    );
-    let mut lines = vec![style.paint(Meaning::Warning, &wrap(&title, 2))];
-    lines.extend(outliers.iter().take(MOST).map(|outlier| {
-        let Outlier {
-            file,
-            line,
-            name,
-            miss,
-        } = outlier;
-        wrap(
-            &format!("- {}: {}", place(file, *line, name), missed(miss)),
-            2,
-        )
-    }));
+fn outliers(outliers: &[Outlier]) -> Vec<String> {
+    let shown = outliers.iter().take(MOST);
+    let mut lines: Vec<String> = shown
+        .map(|outlier| format!("{}: {}", outlier.place, missed(outlier)))
+        .collect();
     if outliers.len() > MOST {
-        lines.push(format!("- and {} more", outliers.len() - MOST));
+        lines.push(format!("and {} more", outliers.len() - MOST));
     }
-    Some(lines.join("\n"))
+    lines
 }
 
-fn missed(miss: &Miss) -> String {
-    let error = miss
-        .error()
-        .map_or(String::new(), |error| format!("{:+.0} %", error * 100.0));
-    match miss {
-        Miss::Time {
-            measured,
-            predicted,
-        } => format!(
-            "step time {:.3} s, predicted {:.3} s ({error})",
-            measured.value(),
-            predicted.value()
-        ),
-        Miss::Peak {
-            measured,
-            predicted,
-        } => format!("peak {measured}, predicted {predicted} ({error})"),
-        Miss::Ending { oom_probability } => format!(
-            "predicted to run out of memory with a probability of {}",
-            risk(*oom_probability)
-        ),
-    }
-}
-
-fn skipped(rows: &[SkippedRow]) -> Option<String> {
-    if rows.is_empty() {
-        return None;
-    }
-    let mut reasons: Vec<Vec<&SkippedRow>> = Vec::new();
-    for row in rows {
-        let same = |members: &&mut Vec<&SkippedRow>| members[0].reason == row.reason;
-        match reasons.iter_mut().find(same) {
-            Some(members) => members.push(row),
-            None => reasons.push(vec![row]),
+fn missed(outlier: &Outlier) -> String {
+    let predicted = outlier.predicted;
+    let measured = outlier.measured.unwrap_or(f64::NAN);
+    let error = (predicted / measured - 1.0) * 100.0;
+    match outlier.what {
+        Missed::StepTime => {
+            format!("step time {measured:.3} s, predicted {predicted:.3} s ({error:+.0} %)")
+        }
+        Missed::Peak => {
+            let [measured, predicted] = [measured, predicted].map(Bytes::new);
+            format!("peak {measured}, predicted {predicted} ({error:+.0} %)")
+        }
+        Missed::Ending => {
+            let probability = risk(predicted);
+            format!("predicted to run out of memory with a probability of {probability}")
         }
     }
-    let mut lines = vec![format!("{} not used:", count(rows.len(), "run"))];
-    lines.extend(
-        reasons
-            .into_iter()
-            .map(|members| wrap(&format!("- {}: {}", places(&members), members[0].reason), 2)),
-    );
-    Some(lines.join("\n"))
+}
+
+/// Rows that are left out, by reason.
+fn skipped(rows: &[SkippedRow]) -> Vec<String> {
+    let reasons = by_name(rows, |row| row.reason.as_str());
+    let lines = reasons
+        .iter()
+        .map(|(reason, members)| format!("{}: {reason}", places(members)));
+    lines.collect()
 }
 
 /// Most lines that are listed for one reason.
@@ -377,18 +346,14 @@ const MOST_LINES: usize = 8;
 /// Where rows stand that are left out for the same reason: one with its name, several by their lines.
 fn places(rows: &[&SkippedRow]) -> String {
     let mut parts: Vec<String> = Vec::new();
-    let mut before = "";
-    for row in rows.iter().take(MOST_LINES) {
-        let SkippedRow {
-            file, line, name, ..
-        } = row;
-        parts.push(match (rows.len(), file.is_empty()) {
-            (_, true) => name.clone(),
-            (1, _) => place(file, *line, name),
-            _ if before == file => line.to_string(),
-            _ => format!("`{file}` line {line}"),
+    let mut before = &None;
+    for SkippedRow { place, .. } in rows.iter().take(MOST_LINES) {
+        parts.push(match (place.line, &place.file) {
+            (Some(line), file) if rows.len() > 1 && file == before => line.to_string(),
+            (Some(line), Some(file)) if rows.len() > 1 => format!("`{file}` line {line}"),
+            _ => place.to_string(),
         });
-        before = file;
+        before = &place.file;
     }
     match rows.len().saturating_sub(MOST_LINES) {
         0 => parts.join(", "),
@@ -397,7 +362,7 @@ fn places(rows: &[&SkippedRow]) -> String {
 }
 
 fn last(subject: &Subject, calibrated: &Calibrated, style: &Style) -> String {
-    let cluster = &calibrated.cluster;
+    let cluster = &calibrated.setup.cluster;
     let memory = cluster.calibration.memory;
     let trust = format!(
         "A predicted step time is now typically off by {}, a predicted peak by {} (one standard \

@@ -6,29 +6,26 @@ use serde::Serialize;
 use super::calibration::Subject;
 use super::write_rounded;
 use crate::laboratory::calibrate::{
-    Calibrated, Confusion, Estimate, Fact, Level, Measure, Miss, Outlier, Score, SkippedRow,
-    Speeds, Validation, Verdict,
+    Calibrated, Confusion, Estimate, Evidence, Fact, Measure, Outlier, Part, Score, SkippedRow,
+    Speeds, Verdict,
 };
-use crate::report::document::{Document, Trust, rounded_probability};
+use crate::report::document::{Document, Trust};
 
 /// The result of a calibration.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct CalibrationDocument {
+pub struct CalibrationDocument<'a> {
     /// Name and version of this format.
     #[schemars(extend("const" = CalibrationDocument::FORMAT))]
     schema: &'static str,
     /// The cluster whose figures were the priors.
-    cluster: String,
+    cluster: &'a str,
     /// The framework whose figures were the priors.
-    framework: String,
+    framework: &'a str,
     /// Where the runs come from.
-    source: String,
-    /// Runs with a step time.
-    step_times: usize,
-    /// Runs with a peak.
-    peaks: usize,
-    /// Runs that ran out of memory.
-    out_of_memory: usize,
+    source: &'a str,
+    /// What the runs state.
+    #[serde(flatten)]
+    evidence: Evidence,
     /// Speeds; null where no run tells of them.
     speeds: Option<PartDocument>,
     /// One factor on every duration in place of fitted speeds; null where no run tells of it.
@@ -38,17 +35,17 @@ pub struct CalibrationDocument {
     /// Memory; null where no run tells of it.
     memory: Option<PartDocument>,
     /// Every figure that the runs can see, fitted whether it was adopted or not.
-    figures: Vec<FigureDocument>,
+    figures: &'a [Estimate],
     /// Figures that every run states, taken over without a fit.
-    facts: Vec<FactDocument>,
+    facts: &'a [Fact],
     /// Pairs of figures that the runs cannot tell apart.
-    confusions: Vec<ConfusionDocument>,
+    confusions: &'a [Confusion],
     /// Runs that the fit misses by far.
-    outliers: Vec<OutlierDocument>,
+    outliers: &'a [Outlier],
     /// What was read from each log.
-    logs: Vec<String>,
+    logs: &'a [String],
     /// Rows that were not used.
-    skipped: Vec<SkippedDocument>,
+    skipped: &'a [SkippedRow],
     /// How far to trust predictions with the adopted figures.
     trust: Trust,
 }
@@ -84,73 +81,7 @@ struct LevelDocument {
     held_out: Option<Score>,
 }
 
-/// A fitted figure.
-#[derive(Debug, Serialize, JsonSchema)]
-struct FigureDocument {
-    /// Its key in a cluster file.
-    key: &'static str,
-    /// Its shipped value in bytes, seconds, bytes a second, or as a number.
-    shipped: f64,
-    /// Its fitted value.
-    fitted: f64,
-    /// The move in standard deviations of the prior.
-    moved: f64,
-    /// Posterior over prior standard deviation.
-    uncertainty: f64,
-}
-
-/// A figure that every run states.
-#[derive(Debug, Serialize, JsonSchema)]
-struct FactDocument {
-    /// Its key in a cluster file.
-    key: &'static str,
-    /// Its value without the statement, in bytes a second or as a number.
-    before: f64,
-    /// Its value by the runs' statements.
-    after: f64,
-}
-
-/// Two figures that the runs cannot tell apart.
-#[derive(Debug, Serialize, JsonSchema)]
-struct ConfusionDocument {
-    /// Their keys.
-    keys: [&'static str; 2],
-    /// Their posterior correlation.
-    correlation: f64,
-}
-
-/// A run that the fit misses by far.
-#[derive(Debug, Serialize, JsonSchema)]
-struct OutlierDocument {
-    /// The file of runs; null for a log.
-    file: Option<String>,
-    /// Line in the file of runs; null for a log.
-    line: Option<u64>,
-    /// Source and run.
-    run: String,
-    /// `step_time` (seconds), `peak` (bytes) or `ending`.
-    #[schemars(extend("enum" = ["step_time", "peak", "ending"]))]
-    what: &'static str,
-    /// What was measured; null for an ending.
-    measured: Option<f64>,
-    /// What the fit predicts; for an ending, the probability of running out of memory.
-    predicted: f64,
-}
-
-/// A row that was not used.
-#[derive(Debug, Serialize, JsonSchema)]
-struct SkippedDocument {
-    /// The file of runs; null for a log.
-    file: Option<String>,
-    /// Line in the file of runs; null for a log.
-    line: Option<u64>,
-    /// Source and run.
-    run: String,
-    /// Why.
-    reason: String,
-}
-
-impl Document for CalibrationDocument {
+impl Document for CalibrationDocument<'_> {
     const FORMAT: &'static str = "parlayout/calibration/v1";
 
     fn json(&self) -> String {
@@ -158,126 +89,44 @@ impl Document for CalibrationDocument {
     }
 }
 
-impl CalibrationDocument {
+impl<'a> CalibrationDocument<'a> {
     /// The result.
     #[must_use]
-    pub fn new(subject: &Subject, calibrated: &Calibrated) -> Self {
-        let fitted = &calibrated.fitted;
+    pub fn new(subject: &Subject<'a>, calibrated: &'a Calibrated) -> Self {
+        let level = calibrated.level.as_ref().map(|level| LevelDocument {
+            shipped: level.estimate.shipped,
+            fitted: level.estimate.fitted,
+            held_out: level.validation.as_ref().map(|validation| validation.after),
+        });
         Self {
             schema: Self::FORMAT,
-            cluster: subject.cluster.to_owned(),
-            framework: subject.framework.to_owned(),
-            source: subject.source.to_owned(),
-            step_times: calibrated.evidence.timed,
-            peaks: calibrated.evidence.peaks,
-            out_of_memory: calibrated.evidence.out_of_memory,
-            speeds: part(calibrated.time_verdict, calibrated.time.as_ref()),
-            level: calibrated.level.as_ref().map(LevelDocument::new),
+            cluster: subject.cluster,
+            framework: subject.framework,
+            source: subject.source,
+            evidence: calibrated.evidence,
+            speeds: part(&calibrated.time),
+            level,
             adopted_speeds: calibrated.speeds,
-            memory: part(calibrated.memory_verdict, calibrated.memory.as_ref()),
-            figures: fitted.estimates.iter().map(FigureDocument::new).collect(),
-            facts: calibrated.facts.iter().map(FactDocument::new).collect(),
-            confusions: fitted
-                .confusions
-                .iter()
-                .map(ConfusionDocument::new)
-                .collect(),
-            outliers: calibrated
-                .outliers
-                .iter()
-                .map(OutlierDocument::new)
-                .collect(),
-            logs: subject.logs.to_vec(),
-            skipped: subject.skipped.iter().map(SkippedDocument::new).collect(),
-            trust: Trust::new(&calibrated.cluster.calibration),
+            memory: part(&calibrated.memory),
+            figures: &calibrated.fitted.estimates,
+            facts: &calibrated.facts,
+            confusions: &calibrated.fitted.confusions,
+            outliers: &calibrated.outliers,
+            logs: subject.logs,
+            skipped: subject.skipped,
+            trust: Trust::new(&calibrated.setup.cluster.calibration),
         }
     }
 }
 
-fn part(verdict: Option<Verdict>, validation: Option<&Validation>) -> Option<PartDocument> {
+fn part(part: &Part) -> Option<PartDocument> {
+    let validation = part.validation.as_ref();
     Some(PartDocument {
-        verdict: verdict?,
+        verdict: part.verdict?,
         measure: validation.map(|it| it.measure),
         runs: validation.map(|it| it.runs),
         distinct: validation.map(|it| it.distinct),
         shipped: validation.map(|it| it.before),
         fitted: validation.map(|it| it.after),
     })
-}
-
-impl LevelDocument {
-    fn new(level: &Level) -> Self {
-        let validation = level.validation.as_ref();
-        Self {
-            shipped: level.estimate.prior.median,
-            fitted: level.estimate.value,
-            held_out: validation.map(|validation| validation.after),
-        }
-    }
-}
-
-impl FigureDocument {
-    fn new(estimate: &Estimate) -> Self {
-        Self {
-            key: estimate.prior.parameter.key,
-            shipped: estimate.prior.median,
-            fitted: estimate.value,
-            moved: rounded_probability(estimate.moved()),
-            uncertainty: rounded_probability(estimate.uncertainty),
-        }
-    }
-}
-
-impl FactDocument {
-    fn new(fact: &Fact) -> Self {
-        Self {
-            key: fact.parameter.key,
-            before: fact.before,
-            after: fact.after,
-        }
-    }
-}
-
-impl ConfusionDocument {
-    fn new(confusion: &Confusion) -> Self {
-        Self {
-            keys: [confusion.one, confusion.other],
-            correlation: rounded_probability(confusion.correlation),
-        }
-    }
-}
-
-impl OutlierDocument {
-    fn new(outlier: &Outlier) -> Self {
-        let (what, measured, predicted) = match outlier.miss {
-            Miss::Time {
-                measured,
-                predicted,
-            } => ("step_time", Some(measured.value()), predicted.value()),
-            Miss::Peak {
-                measured,
-                predicted,
-            } => ("peak", Some(measured.value()), predicted.value()),
-            Miss::Ending { oom_probability } => ("ending", None, oom_probability),
-        };
-        Self {
-            file: Some(outlier.file.clone()).filter(|file| !file.is_empty()),
-            line: Some(outlier.line).filter(|&line| line > 0),
-            run: outlier.name.clone(),
-            what,
-            measured,
-            predicted,
-        }
-    }
-}
-
-impl SkippedDocument {
-    fn new(row: &SkippedRow) -> Self {
-        Self {
-            file: Some(row.file.clone()).filter(|file| !file.is_empty()),
-            line: Some(row.line).filter(|&line| line > 0),
-            run: row.name.clone(),
-            reason: row.reason.clone(),
-        }
-    }
 }

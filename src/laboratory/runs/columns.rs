@@ -1,68 +1,18 @@
 //! The columns of a file of runs, and what their fields may hold.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::fmt::Arguments;
 
 use csv::StringRecord;
 
-/// Columns without which no row can be modelled.
-const REQUIRED: [&str; 14] = [
-    "layers",
-    "hidden",
-    "ffn",
-    "heads",
-    "vocab",
-    "gpu",
-    "gpus",
-    "seq_len",
-    "global_batch",
-    "micro_batch",
-    "tensor_parallel",
-    "pipeline_parallel",
-    "data_parallel",
-    "status",
-];
-
-/// All other columns with a meaning.
-const OPTIONAL: [&str; 30] = [
-    "source",
-    "group",
-    "run",
-    "framework",
-    "model",
-    "kv_heads",
-    "mlp_matrices",
-    "experts",
-    "experts_per_token",
-    "gpus_per_node",
-    "internode_allreduce_gb_s",
-    "intranode_allreduce_gb_s",
-    "context_parallel",
-    "expert_parallel",
-    "virtual_stages",
-    "schedule",
-    "sequence_parallel",
-    "checkpointing",
-    "sharding",
-    "precision",
-    "gradient_bytes",
-    "attention_kernel",
-    "rmsnorm_kernel",
-    "variant",
-    "step_time_s",
-    "peak_memory_gib",
-    "peak_stage",
-    "mfu",
-    "timing_usable",
-    "grade",
-];
+use super::record::{NECESSARY, OPTIONAL, Status};
 
 /// Least likeness (Jaro-Winkler, 1 for equal names) at which a name may be a misspelling.
 const ALIKE: f64 = 0.85;
 
 /// Necessary columns that a header lacks, each with a column of the file that may be meant.
 pub(super) fn missing(header: &StringRecord) -> Vec<String> {
-    let absent = REQUIRED.iter().filter(|&&column| !has(header, column));
+    let absent = NECESSARY.iter().filter(|&&column| !has(header, column));
     absent
         .map(|column| {
             let unknown = header.iter().filter(|name| !is_known(name));
@@ -92,7 +42,10 @@ pub(super) fn misspelt(header: &StringRecord) -> Vec<String> {
     let unknown = header.iter().filter(|name| !is_known(name));
     unknown
         .filter_map(|name| {
-            let absent = OPTIONAL.into_iter().filter(|column| !has(header, column));
+            let absent = OPTIONAL
+                .iter()
+                .copied()
+                .filter(|column| !has(header, column));
             let meant = nearest(name, absent)?;
             Some(format!(
                 "the unknown column `{name}` is ignored: did you mean `{meant}`?"
@@ -106,7 +59,7 @@ fn has(header: &StringRecord, column: &str) -> bool {
 }
 
 fn is_known(name: &str) -> bool {
-    REQUIRED.contains(&name) || OPTIONAL.contains(&name)
+    NECESSARY.contains(&name) || OPTIONAL.contains(&name)
 }
 
 /// The one of the candidates that is most alike.
@@ -124,35 +77,19 @@ fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<
         .map(|(_, candidate)| candidate)
 }
 
-/// Positions of the columns, looked up once a file.
-pub(super) struct Columns(HashMap<String, usize>);
-
-impl Columns {
-    pub(super) fn new(header: &StringRecord) -> Self {
-        let names = header.iter().enumerate();
-        Self(
-            names
-                .map(|(index, name)| (name.to_owned(), index))
-                .collect(),
-        )
-    }
-}
-
-/// A row with access by column. A field that cannot be read counts as empty, and is noted.
-pub(super) struct Fields<'a> {
-    columns: &'a Columns,
-    row: &'a StringRecord,
+/// The columns of a row. A field that cannot be read counts as empty, and is noted.
+pub(super) struct Fields<'f, 't> {
+    field: &'f dyn Fn(&str) -> Option<&'t str>,
     faults: RefCell<Vec<String>>,
 }
 
 /// Longest part of a field that is shown.
 const LONGEST_SHOWN: usize = 40;
 
-impl<'a> Fields<'a> {
-    pub(super) fn new(columns: &'a Columns, row: &'a StringRecord) -> Self {
+impl<'f, 't> Fields<'f, 't> {
+    pub(super) fn new(field: &'f dyn Fn(&str) -> Option<&'t str>) -> Self {
         Self {
-            columns,
-            row,
+            field,
             faults: RefCell::default(),
         }
     }
@@ -163,84 +100,98 @@ impl<'a> Fields<'a> {
         (!faults.is_empty()).then(|| faults.join("; "))
     }
 
-    pub(super) fn note(&self, fault: String) {
-        self.faults.borrow_mut().push(fault);
+    fn field(&self, column: &str) -> &'t str {
+        (self.field)(column).map_or("", str::trim)
     }
 
-    pub(super) fn text(&self, column: &'static str) -> &str {
-        let index = self.columns.0.get(column);
-        index
-            .and_then(|&index| self.row.get(index))
-            .map_or("", str::trim)
-    }
-
-    /// The text of a column, cut to what a message can hold.
-    pub(super) fn shown(&self, column: &'static str) -> String {
-        let text = self.text(column);
-        match text.char_indices().nth(LONGEST_SHOWN) {
-            Some((end, _)) => format!("{}…", &text[..end]),
-            None => text.to_owned(),
+    /// What `read` makes of a field; `None` where it is empty or not what is expected.
+    fn checked<T>(
+        &self,
+        column: &str,
+        expected: Arguments,
+        read: impl Fn(&str) -> Option<T>,
+    ) -> Option<T> {
+        let text = self.field(column);
+        let found = read(text);
+        if found.is_none() && !text.is_empty() {
+            let shown = match text.char_indices().nth(LONGEST_SHOWN) {
+                Some((end, _)) => format!("{}…", &text[..end]),
+                None => text.to_owned(),
+            };
+            let fault = match column {
+                "status" => format!("status `{shown}` is {expected}"),
+                _ => format!("column `{column}` holds `{shown}`, not {expected}"),
+            };
+            self.faults.borrow_mut().push(fault);
         }
+        found
     }
 
-    fn fault<T>(&self, column: &'static str, expected: &str) -> Option<T> {
-        let shown = self.shown(column);
-        self.note(format!("column `{column}` holds `{shown}`, not {expected}"));
-        None
+    pub(super) fn text(&self, column: &str) -> String {
+        self.field(column).to_owned()
+    }
+
+    pub(super) fn lower_case(&self, column: &str) -> String {
+        self.field(column).to_ascii_lowercase()
     }
 
     /// A number from 0 to `most`, in `unit`; `None` where the field is empty.
-    pub(super) fn number(&self, column: &'static str, most: f64, unit: &str) -> Option<f64> {
-        let text = self.text(column);
-        if text.is_empty() {
-            return None;
-        }
-        let number = text.parse::<f64>().ok();
-        let number = number.filter(|number| (0.0..=most).contains(number));
-        number.or_else(|| self.fault(column, &format!("a number{unit} from 0 to {most}")))
+    pub(super) fn number(&self, column: &str, most: f64, unit: &str) -> Option<f64> {
+        let expected = format_args!("a number{unit} from 0 to {most}");
+        self.checked(column, expected, |text| {
+            let number = text.parse::<f64>().ok();
+            number.filter(|number| (0.0..=most).contains(number))
+        })
     }
 
     /// A bus bandwidth in GB/s: no measured one is 0.
-    pub(super) fn bandwidth(&self, column: &'static str) -> Option<f64> {
+    pub(super) fn bandwidth(&self, column: &str) -> Option<f64> {
         const MOST: f64 = 1e6;
-        let text = self.text(column);
-        if text.is_empty() {
-            return None;
-        }
-        let number = text.parse::<f64>().ok();
-        let number = number.filter(|number| *number > 0.0 && *number <= MOST);
-        number.or_else(|| self.fault(column, &format!("GB/s above 0 and up to {MOST}")))
+        let expected = format_args!("GB/s above 0 and up to {MOST}");
+        self.checked(column, expected, |text| {
+            let number = text.parse::<f64>().ok();
+            number.filter(|number| *number > 0.0 && *number <= MOST)
+        })
     }
 
     /// A whole number (written `8` or `8.0`) from 0 to `most`.
-    fn whole(&self, column: &'static str, most: f64) -> Option<u64> {
-        let text = self.text(column);
-        if text.is_empty() {
-            return None;
-        }
-        let number = text.parse::<f64>().ok();
-        let number = number.filter(|n| (0.0..=most).contains(n) && n.fract() == 0.0);
-        let number =
-            number.or_else(|| self.fault(column, &format!("a whole number from 0 to {most}")));
-        number.map(|number| number as u64)
+    fn whole(&self, column: &str, most: f64) -> Option<u64> {
+        let expected = format_args!("a whole number from 0 to {most}");
+        self.checked(column, expected, |text| {
+            let number = text.parse::<f64>().ok();
+            let number = number.filter(|n| (0.0..=most).contains(n) && n.fract() == 0.0);
+            number.map(|number| number as u64)
+        })
     }
 
-    pub(super) fn size(&self, column: &'static str) -> Option<u64> {
+    pub(super) fn size(&self, column: &str) -> Option<u64> {
         self.whole(column, 1e9)
     }
 
-    pub(super) fn degree(&self, column: &'static str) -> Option<u32> {
+    pub(super) fn degree(&self, column: &str) -> Option<u32> {
         let number = self.whole(column, f64::from(1 << 20));
         number.map(|number| number as u32)
     }
 
-    pub(super) fn switch(&self, column: &'static str) -> Option<bool> {
-        match self.text(column).to_ascii_lowercase().as_str() {
-            "" => None,
-            "true" | "1" => Some(true),
-            "false" | "0" => Some(false),
-            _ => self.fault(column, "true or false"),
-        }
+    pub(super) fn switch(&self, column: &str) -> Option<bool> {
+        let expected = format_args!("true or false");
+        self.checked(column, expected, |text| {
+            match text.to_ascii_lowercase().as_str() {
+                "true" | "1" => Some(true),
+                "false" | "0" => Some(false),
+                _ => None,
+            }
+        })
+    }
+
+    pub(super) fn usually_true(&self, column: &str) -> bool {
+        self.switch(column).unwrap_or(true)
+    }
+
+    pub(super) fn status(&self, column: &str) -> Status {
+        let expected = format_args!("neither `ok` nor `oom`");
+        let status = self.checked(column, expected, Status::parse);
+        status.unwrap_or_default()
     }
 }
 

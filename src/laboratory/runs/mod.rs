@@ -7,5 +7,5 @@ mod setups;
 mod table;
 
 pub use model_run::{Modelled, Shape, Skip, Stated, Verdict, model, shape};
-pub use record::{Run, RunsError, RunsFile, Status, place, read};
-pub use setups::{RunSetups, other_gpu};
+pub use record::{Place, Run, RunsError, RunsFile, Status, read};
+pub use setups::{RunSetups, Setup, other_gpu};

@@ -15,6 +15,7 @@ use crate::transformer::{Biases, Embeddings, FeedForward, Normalization, SmallPa
 use crate::workload::{FlopConvention, Optimizer, Precision, Workload};
 
 use super::record::Run;
+use super::setups::Setup;
 
 /// A run as the cost model sees it.
 #[derive(Debug, Clone, PartialEq)]
@@ -126,19 +127,19 @@ impl Stated {
     }
 }
 
-/// Predicts the run on `cluster` under `framework`, whose GPUs, GPUs a node, measured bandwidths
-/// and gradient bytes give way to those that the row states.
+/// Predicts the run on a cluster under a framework, whose GPUs, GPUs a node, measured bandwidths and
+/// gradient bytes give way to those that the row states.
 ///
 /// # Errors
 ///
 /// The reason why the row cannot be modelled.
-pub fn model(run: &Run, cluster: &Cluster, framework: &Framework) -> Result<Modelled, Skip> {
+pub fn model(run: &Run, setup: &Setup) -> Result<Modelled, Skip> {
     readable(run)?;
     let Shape {
         job,
         layout,
         vocabulary,
-    } = shape(run, cluster, framework)?;
+    } = shape(run, setup)?;
     let costs = Costs::exact(&job, &layout.combination).with_vocabulary(vocabulary);
     let prediction = cost_model::evaluate(&job, &costs, &layout.stages);
     Ok(Modelled {
@@ -154,8 +155,8 @@ pub fn model(run: &Run, cluster: &Cluster, framework: &Framework) -> Result<Mode
 /// # Errors
 ///
 /// The reason why the row cannot be modelled.
-pub fn shape(run: &Run, cluster: &Cluster, framework: &Framework) -> Result<Shape, Skip> {
-    let (mut cluster, mut framework) = (sized(run, cluster)?, framework.clone());
+pub fn shape(run: &Run, setup: &Setup) -> Result<Shape, Skip> {
+    let (mut cluster, mut framework) = (sized(run, &setup.cluster)?, setup.framework.clone());
     Stated::of(run).apply(&mut cluster, &mut framework);
     let job = Job {
         transformer: transformer(run)?,

@@ -1,11 +1,14 @@
 //! A file of measured runs: one row a run, columns as in `data/README.md`.
 
+use std::collections::HashMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use csv::StringRecord;
+use schemars::JsonSchema;
+use serde::Serialize;
 
-use super::columns::{self, Columns, Fields};
+use super::columns::{self, Fields};
 use super::table::{self, Row};
 
 /// Rows of a file with the header that names their fields.
@@ -19,131 +22,184 @@ pub struct RunsFile {
     pub warnings: Vec<String>,
 }
 
-/// One measured run. `None` and empty text mean that the source does not say.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Run {
-    /// The row as it stands in the file.
-    pub raw: StringRecord,
-    /// The file that it was read from; empty for a run read from a log.
-    pub file: String,
-    /// Line in the file, from 1, which is the header; 0 for a run read from a log.
-    pub line: u64,
-    /// What is wrong with the row, if a field holds something else than its column does, or if its
-    /// fields cannot be told apart. Such fields count as empty.
-    pub fault: Option<String>,
-    /// Where the run comes from.
-    pub source: String,
-    /// Runs of one group share network, GPUs, sequence length and global batch.
-    pub group: String,
-    /// The source's name of the run.
-    pub run: String,
-    /// Framework, where the file has such a column.
-    pub framework: String,
-    /// Name of the network.
-    pub model: String,
-    /// Layers.
-    pub layers: Option<u32>,
-    /// Hidden size.
-    pub hidden: Option<u64>,
-    /// Feed-forward width.
-    pub feed_forward_width: Option<u64>,
-    /// Attention heads.
-    pub heads: Option<u64>,
-    /// Key-value heads.
-    pub key_value_heads: Option<u64>,
-    /// 3 for a gated feed-forward block, 2 for a plain one.
-    pub mlp_matrices: Option<u32>,
-    /// Vocabulary.
-    pub vocabulary: Option<u64>,
-    /// Experts of a mixture.
-    pub experts: Option<u32>,
-    /// GPU.
-    pub gpu: String,
-    /// GPUs.
-    pub gpus: Option<u32>,
-    /// GPUs a node.
-    pub gpus_per_node: Option<u32>,
-    /// Measured bus bandwidth between nodes, GB/s.
-    pub internode_allreduce: Option<f64>,
-    /// Measured bus bandwidth within a node, GB/s.
-    pub intranode_allreduce: Option<f64>,
-    /// Tokens of a sequence.
-    pub sequence_length: Option<u64>,
-    /// Sequences of a step.
-    pub global_batch: Option<u64>,
-    /// Sequences of a micro-batch.
-    pub micro_batch: Option<u32>,
-    /// Tensor-parallel degree.
-    pub tensor_parallel: Option<u32>,
-    /// Pipeline stages.
-    pub pipeline_parallel: Option<u32>,
-    /// Context-parallel degree.
-    pub context_parallel: Option<u32>,
-    /// Expert-parallel degree.
-    pub expert_parallel: Option<u32>,
-    /// Model chunks a pipeline rank.
-    pub virtual_stages: Option<u32>,
-    /// Data-parallel replicas.
-    pub data_parallel: Option<u32>,
-    /// Pipeline schedule.
-    pub schedule: String,
-    /// Sequence parallelism.
-    pub sequence_parallel: Option<bool>,
-    /// `none`, `full` or `selective`.
-    pub checkpointing: String,
-    /// What replicas split.
-    pub sharding: String,
-    /// Number format.
-    pub precision: String,
-    /// Bytes of a gradient.
-    pub gradient_bytes: Option<f64>,
-    /// Implementation of attention.
-    pub attention_kernel: String,
-    /// Whether `RMSNorm` is fused.
-    pub rmsnorm_kernel: Option<bool>,
-    /// What else distinguishes rows that look alike.
-    pub variant: String,
-    /// How the run ended.
-    pub status: Status,
-    /// Measured step time, seconds.
-    pub step_time: Option<f64>,
-    /// Measured peak memory, GiB.
-    pub peak_memory: Option<f64>,
-    /// The pipeline stage (from 0) that the peak is of.
-    pub peak_stage: Option<u32>,
-    /// Measured utilisation by the paper's convention.
-    pub mfu: Option<f64>,
-    /// Whether the speed is representative.
-    pub timing_usable: bool,
+/// Declares a run by the columns that a file must have and those that it may have: the field, and
+/// how the column is read.
+macro_rules! run {
+    (
+        necessary { $($(#[$doc:meta])+ $field:ident: $type:ty = $read:ident($column:literal);)+ }
+        optional { $(
+            $(#[$other_doc:meta])+
+            $other:ident: $other_type:ty = $other_read:ident($name:literal $(, $limit:expr)*);
+        )+ }
+    ) => {
+        /// One measured run. `None` and empty text mean that the source does not say.
+        #[derive(Debug, Clone, PartialEq, Default)]
+        pub struct Run {
+            /// The row as it stands in the file.
+            pub raw: StringRecord,
+            /// The file that it was read from; empty for a run read from a log.
+            pub file: String,
+            /// Line in the file, from 1, which is the header; 0 for a run read from a log.
+            pub line: u64,
+            /// What is wrong with the row, if a field holds something else than its column does, or
+            /// if its fields cannot be told apart. Such fields count as empty.
+            pub fault: Option<String>,
+            $($(#[$doc])+ pub $field: $type,)+
+            $($(#[$other_doc])+ pub $other: $other_type,)+
+        }
+
+        /// Columns without which no row can be modelled.
+        pub(super) const NECESSARY: &[&str] = &[$($column),+];
+        /// Other columns with a meaning.
+        pub(super) const OPTIONAL: &[&str] = &[$($name,)+ "experts_per_token", "grade"];
+
+        fn parse(fields: &Fields) -> Run {
+            Run {
+                $($field: fields.$read($column),)+
+                $($other: fields.$other_read($name $(, $limit)*),)+
+                ..Run::default()
+            }
+        }
+    };
+}
+
+run! {
+    necessary {
+        /// Layers.
+        layers: Option<u32> = degree("layers");
+        /// Hidden size.
+        hidden: Option<u64> = size("hidden");
+        /// Feed-forward width.
+        feed_forward_width: Option<u64> = size("ffn");
+        /// Attention heads.
+        heads: Option<u64> = size("heads");
+        /// Vocabulary.
+        vocabulary: Option<u64> = size("vocab");
+        /// GPU.
+        gpu: String = lower_case("gpu");
+        /// GPUs.
+        gpus: Option<u32> = degree("gpus");
+        /// Tokens of a sequence.
+        sequence_length: Option<u64> = size("seq_len");
+        /// Sequences of a step.
+        global_batch: Option<u64> = size("global_batch");
+        /// Sequences of a micro-batch.
+        micro_batch: Option<u32> = degree("micro_batch");
+        /// Tensor-parallel degree.
+        tensor_parallel: Option<u32> = degree("tensor_parallel");
+        /// Pipeline stages.
+        pipeline_parallel: Option<u32> = degree("pipeline_parallel");
+        /// Data-parallel replicas.
+        data_parallel: Option<u32> = degree("data_parallel");
+        /// How the run ended.
+        status: Status = status("status");
+    }
+    optional {
+        /// Where the run comes from.
+        source: String = text("source");
+        /// Runs of one group share network, GPUs, sequence length and global batch.
+        group: String = text("group");
+        /// The source's name of the run.
+        run: String = text("run");
+        /// Framework, where the file has such a column.
+        framework: String = text("framework");
+        /// Name of the network.
+        model: String = text("model");
+        /// Key-value heads.
+        key_value_heads: Option<u64> = size("kv_heads");
+        /// 3 for a gated feed-forward block, 2 for a plain one.
+        mlp_matrices: Option<u32> = degree("mlp_matrices");
+        /// Experts of a mixture.
+        experts: Option<u32> = degree("experts");
+        /// GPUs a node.
+        gpus_per_node: Option<u32> = degree("gpus_per_node");
+        /// Measured bus bandwidth between nodes, GB/s.
+        internode_allreduce: Option<f64> = bandwidth("internode_allreduce_gb_s");
+        /// Measured bus bandwidth within a node, GB/s.
+        intranode_allreduce: Option<f64> = bandwidth("intranode_allreduce_gb_s");
+        /// Context-parallel degree.
+        context_parallel: Option<u32> = degree("context_parallel");
+        /// Expert-parallel degree.
+        expert_parallel: Option<u32> = degree("expert_parallel");
+        /// Model chunks a pipeline rank.
+        virtual_stages: Option<u32> = degree("virtual_stages");
+        /// Pipeline schedule.
+        schedule: String = text("schedule");
+        /// Sequence parallelism.
+        sequence_parallel: Option<bool> = switch("sequence_parallel");
+        /// `none`, `full` or `selective`.
+        checkpointing: String = text("checkpointing");
+        /// What replicas split.
+        sharding: String = text("sharding");
+        /// Number format.
+        precision: String = text("precision");
+        /// Bytes of a gradient.
+        gradient_bytes: Option<f64> = number("gradient_bytes", 16.0, "");
+        /// Implementation of attention.
+        attention_kernel: String = text("attention_kernel");
+        /// Whether `RMSNorm` is fused.
+        rmsnorm_kernel: Option<bool> = switch("rmsnorm_kernel");
+        /// What else distinguishes rows that look alike.
+        variant: String = text("variant");
+        /// Measured step time, seconds.
+        step_time: Option<f64> = number("step_time_s", 1e6, " of seconds");
+        /// Measured peak memory, GiB.
+        peak_memory: Option<f64> = number("peak_memory_gib", 1e5, " of GiB");
+        /// The pipeline stage (from 0) that the peak is of.
+        peak_stage: Option<u32> = degree("peak_stage");
+        /// Measured utilisation by the paper's convention: formats of 8 bits may exceed 1, percents
+        /// exceed 2.
+        mfu: Option<f64> = number("mfu", 2.0, "");
+        /// Whether the speed is representative.
+        timing_usable: bool = usually_true("timing_usable");
+    }
 }
 
 impl Run {
-    /// Source and name, for people.
-    #[must_use]
-    pub fn label(&self) -> String {
-        format!("{} {}", self.source, self.run).trim().to_owned()
+    /// The run whose columns say this.
+    pub(crate) fn new<'a>(field: impl Fn(&str) -> Option<&'a str>) -> Self {
+        let fields = Fields::new(&field);
+        let run = parse(&fields);
+        Self {
+            fault: fields.into_fault(),
+            ..run
+        }
     }
 
-    /// Where the run stands, for people: file and line, with its name if it has one; for a run read
-    /// from a log its name.
+    /// Where the run stands.
     #[must_use]
-    pub fn place(&self) -> String {
-        place(&self.file, self.line, &self.label())
+    pub fn place(&self) -> Place {
+        Place {
+            file: Some(self.file.clone()).filter(|file| !file.is_empty()),
+            line: Some(self.line).filter(|&line| line > 0),
+            run: format!("{} {}", self.source, self.run).trim().to_owned(),
+        }
     }
 }
 
-/// Where the run of this name stands: see [`Run::place`].
-#[must_use]
-pub fn place(file: &str, line: u64, name: &str) -> String {
-    match (line, name.is_empty()) {
-        (0, _) => name.to_owned(),
-        (_, true) => format!("`{file}` line {line}"),
-        (_, false) => format!("`{file}` line {line} ({name})"),
+/// Where a run stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Place {
+    /// The file of runs; null for a log.
+    pub file: Option<String>,
+    /// Line in the file of runs; null for a log.
+    pub line: Option<u64>,
+    /// Source and run.
+    pub run: String,
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        match (&self.file, self.line, self.run.as_str()) {
+            (Some(file), Some(line), "") => write!(f, "`{file}` line {line}"),
+            (Some(file), Some(line), run) => write!(f, "`{file}` line {line} ({run})"),
+            (_, _, run) => f.write_str(run),
+        }
     }
 }
 
 /// How a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Status {
     /// It trained.
     Ok,
@@ -152,12 +208,13 @@ pub enum Status {
     /// Something else (`error`, `kernel_unavailable`): it says nothing about memory or time.
     Other,
     /// Nobody knows: the source does not say, or the row cannot be read.
+    #[default]
     Unstated,
 }
 
 impl Status {
     /// How a run ended, if it ended in a way that is known.
-    fn parse(text: &str) -> Option<Self> {
+    pub(super) fn parse(text: &str) -> Option<Self> {
         Some(match text.to_ascii_lowercase().as_str() {
             "" => Self::Unstated,
             "ok" => Self::Ok,
@@ -171,50 +228,24 @@ impl Status {
 /// Why a file of runs cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum RunsError {
-    /// The file cannot be opened.
-    #[error("cannot read `{}`: {cause}", path.display())]
-    Open {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        cause: std::io::Error,
-    },
-    /// The file is not CSV.
-    #[error("`{}` is not a table of comma-separated values: {cause}", path.display())]
-    Csv {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        cause: String,
-    },
-    /// Columns are missing.
-    #[error("`{}` lacks the columns {}", path.display(), columns.join(", "))]
-    Columns {
-        /// The file.
-        path: PathBuf,
-        /// The missing columns.
-        columns: Vec<String>,
-    },
-    /// Columns stand in the header more than once.
-    #[error("`{}` has more than one column {}\nhint: keep one of each", path.display(), columns.join(", "))]
-    Repeated {
-        /// The file.
-        path: PathBuf,
-        /// The repeated columns.
-        columns: Vec<String>,
-    },
+    /// The file cannot be opened, and what the system said.
+    #[error("cannot read `{}`: {cause}", .0.display(), cause = .1)]
+    Open(PathBuf, std::io::Error),
+    /// The file is not CSV, and why.
+    #[error("`{}` is not a table of comma-separated values: {cause}", .0.display(), cause = .1)]
+    Csv(PathBuf, String),
+    /// These columns are missing.
+    #[error("`{}` lacks the columns {}", .0.display(), .1.join(", "))]
+    Columns(PathBuf, Vec<String>),
+    /// These columns stand in the header more than once.
+    #[error("`{}` has more than one column {}\nhint: keep one of each", .0.display(), .1.join(", "))]
+    Repeated(PathBuf, Vec<String>),
     /// There is no row below the header.
-    #[error("`{}` has a header and no runs", path.display())]
-    Empty {
-        /// The file.
-        path: PathBuf,
-    },
+    #[error("`{}` has a header and no runs", .0.display())]
+    Empty(PathBuf),
     /// The file is too large to be a table of runs.
-    #[error("`{}` has more than {LARGEST_FILE} bytes: is it a table of runs?", path.display())]
-    TooLarge {
-        /// The file.
-        path: PathBuf,
-    },
+    #[error("`{}` has more than {LARGEST_FILE} bytes: is it a table of runs?", .0.display())]
+    TooLarge(PathBuf),
 }
 
 /// Larger files are refused: a run takes some 200 bytes.
@@ -228,128 +259,48 @@ const LARGEST_FILE: u64 = 1 << 28;
 /// rows. A field that holds something else than its column does is a fault of its row alone, and so
 /// is a row of too many or too few fields.
 pub fn read(path: &Path) -> Result<RunsFile, RunsError> {
-    let text = bytes(path)?;
-    let path = path.to_owned();
-    let table = match table::read(&text) {
-        Ok(table) => table,
-        Err(cause) => return Err(RunsError::Csv { path, cause }),
-    };
-    let header = table.header;
+    let owned = || path.to_owned();
+    let mut text = Vec::new();
+    let file = std::fs::File::open(path);
+    file.and_then(|file| file.take(LARGEST_FILE + 1).read_to_end(&mut text))
+        .map_err(|cause| RunsError::Open(owned(), cause))?;
+    if text.len() as u64 > LARGEST_FILE {
+        return Err(RunsError::TooLarge(owned()));
+    }
+    let (header, rows) = table::read(&text).map_err(|cause| RunsError::Csv(owned(), cause))?;
     let repeated = columns::repeated(&header);
     if !repeated.is_empty() {
-        let columns = repeated;
-        return Err(RunsError::Repeated { path, columns });
+        return Err(RunsError::Repeated(owned(), repeated));
     }
     let missing = columns::missing(&header);
     if !missing.is_empty() {
-        let columns = missing;
-        return Err(RunsError::Columns { path, columns });
+        return Err(RunsError::Columns(owned(), missing));
     }
-    if table.rows.is_empty() {
-        return Err(RunsError::Empty { path });
+    if rows.is_empty() {
+        return Err(RunsError::Empty(owned()));
     }
     let file = path.display().to_string();
-    let columns = Columns::new(&header);
-    let rows = table.rows.into_iter();
+    let names = header.iter().enumerate();
+    let positions: HashMap<&str, usize> = names.map(|(index, name)| (name, index)).collect();
+    let runs = rows.into_iter().map(|row| run(&file, &positions, row));
     Ok(RunsFile {
-        runs: rows.map(|row| run(&file, &columns, row)).collect(),
+        runs: runs.collect(),
         warnings: columns::misspelt(&header),
         header,
     })
 }
 
-/// The content of a file of possible size.
-fn bytes(path: &Path) -> Result<Vec<u8>, RunsError> {
-    let unreadable = |cause| RunsError::Open {
-        path: path.to_owned(),
-        cause,
-    };
-    let file = std::fs::File::open(path).map_err(unreadable)?;
-    let mut text = Vec::new();
-    let read = file.take(LARGEST_FILE + 1).read_to_end(&mut text);
-    read.map_err(unreadable)?;
-    if text.len() as u64 > LARGEST_FILE {
-        return Err(RunsError::TooLarge {
-            path: path.to_owned(),
-        });
-    }
-    Ok(text)
-}
-
 /// The run of a row. Of a row whose fields cannot be told apart nothing is taken.
-fn run(file: &str, columns: &Columns, row: Row) -> Run {
-    let none = StringRecord::new();
-    let lost = row.fault.is_some();
-    let fields = Fields::new(columns, if lost { &none } else { &row.fields });
-    let run = parse(&fields);
+fn run(file: &str, positions: &HashMap<&str, usize>, row: Row) -> Run {
+    let run = Run::new(|column| {
+        let index = positions.get(column).filter(|_| row.fault.is_none());
+        row.fields.get(*index?)
+    });
     Run {
         file: file.to_owned(),
         line: row.line,
-        fault: row.fault.or(fields.into_fault()),
+        fault: row.fault.or(run.fault),
         raw: row.fields,
         ..run
     }
-}
-
-/// Largest share of the bf16 peak: formats of 8 bits may exceed 1, percents exceed this.
-const LARGEST_MFU: f64 = 2.0;
-
-fn parse(fields: &Fields) -> Run {
-    let text = |column| fields.text(column).to_owned();
-    Run {
-        file: String::new(),
-        line: 0,
-        fault: None,
-        source: text("source"),
-        group: text("group"),
-        run: text("run"),
-        framework: text("framework"),
-        model: text("model"),
-        layers: fields.degree("layers"),
-        hidden: fields.size("hidden"),
-        feed_forward_width: fields.size("ffn"),
-        heads: fields.size("heads"),
-        key_value_heads: fields.size("kv_heads"),
-        mlp_matrices: fields.degree("mlp_matrices"),
-        vocabulary: fields.size("vocab"),
-        experts: fields.degree("experts"),
-        gpu: fields.text("gpu").to_ascii_lowercase(),
-        gpus: fields.degree("gpus"),
-        gpus_per_node: fields.degree("gpus_per_node"),
-        internode_allreduce: fields.bandwidth("internode_allreduce_gb_s"),
-        intranode_allreduce: fields.bandwidth("intranode_allreduce_gb_s"),
-        sequence_length: fields.size("seq_len"),
-        global_batch: fields.size("global_batch"),
-        micro_batch: fields.degree("micro_batch"),
-        tensor_parallel: fields.degree("tensor_parallel"),
-        pipeline_parallel: fields.degree("pipeline_parallel"),
-        context_parallel: fields.degree("context_parallel"),
-        expert_parallel: fields.degree("expert_parallel"),
-        virtual_stages: fields.degree("virtual_stages"),
-        data_parallel: fields.degree("data_parallel"),
-        schedule: text("schedule"),
-        sequence_parallel: fields.switch("sequence_parallel"),
-        checkpointing: text("checkpointing"),
-        sharding: text("sharding"),
-        precision: text("precision"),
-        gradient_bytes: fields.number("gradient_bytes", 16.0, ""),
-        attention_kernel: text("attention_kernel"),
-        rmsnorm_kernel: fields.switch("rmsnorm_kernel"),
-        variant: text("variant"),
-        status: status(fields),
-        step_time: fields.number("step_time_s", 1e6, " of seconds"),
-        peak_memory: fields.number("peak_memory_gib", 1e5, " of GiB"),
-        peak_stage: fields.degree("peak_stage"),
-        mfu: fields.number("mfu", LARGEST_MFU, ""),
-        timing_usable: fields.switch("timing_usable").unwrap_or(true),
-        raw: StringRecord::new(),
-    }
-}
-
-fn status(fields: &Fields) -> Status {
-    Status::parse(fields.text("status")).unwrap_or_else(|| {
-        let shown = fields.shown("status");
-        fields.note(format!("status `{shown}` is neither `ok` nor `oom`"));
-        Status::Unstated
-    })
 }

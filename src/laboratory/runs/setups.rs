@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use crate::catalog::{self, Machine, NotFound};
 use crate::cluster::Cluster;
+use crate::figures::Figure;
 use crate::framework::Framework;
 use crate::layout::Sharding;
 
@@ -17,6 +18,28 @@ const CALIBRATED: (&str, &str) = ("a100-80gb", "a100-80gb-one-nic");
 /// A GPU whose memory the source does not state, and the data-sheet cluster that stands in.
 const UNSTATED_MEMORY: (&str, &str) = ("a100", "dgx-a100-80gb");
 
+/// Cluster and framework, whose figures predictions rest on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Setup {
+    /// The cluster.
+    pub cluster: Cluster,
+    /// The framework.
+    pub framework: Framework,
+}
+
+impl Setup {
+    /// A figure as a number in base units.
+    #[must_use]
+    pub fn number(&self, figure: &Figure) -> f64 {
+        figure.number(&self.cluster, &self.framework)
+    }
+
+    /// Gives a figure a value.
+    pub fn set(&mut self, figure: &Figure, value: f64) {
+        figure.set(&mut self.cluster, &mut self.framework, value);
+    }
+}
+
 /// Clusters and frameworks for the rows of a file.
 #[derive(Debug)]
 pub struct RunSetups {
@@ -24,10 +47,8 @@ pub struct RunSetups {
     framework: Option<String>,
     /// Where the cluster of a row comes from, if none is given.
     origin: ClusterOrigin,
-    /// Clusters by preset.
-    machines: RefCell<HashMap<String, Machine>>,
-    /// Frameworks by the preset of their cluster (empty: the given one) and name.
-    frameworks: RefCell<HashMap<(String, String), Framework>>,
+    /// Setups by preset of the cluster (empty: the given one) and framework.
+    known: RefCell<HashMap<(&'static str, String), Setup>>,
 }
 
 /// Where the cluster of a row comes from.
@@ -53,8 +74,7 @@ impl RunSetups {
             machine,
             framework: framework.map(ToOwned::to_owned),
             origin: ClusterOrigin::Source,
-            machines: RefCell::default(),
-            frameworks: RefCell::default(),
+            known: RefCell::default(),
         })
     }
 
@@ -67,65 +87,54 @@ impl RunSetups {
         }
     }
 
-    /// The cluster for a row: the given one; the one where its source used the row's GPU; for
-    /// unknown sources the calibrated cluster with that GPU; the data-sheet preset of the GPU.
+    /// Cluster and framework for a row. The cluster is the given one; the one where its source used
+    /// the row's GPU; for unknown sources the calibrated cluster with that GPU; the data-sheet preset
+    /// of the GPU. Figures of the framework that were fitted on it replace the catalog's.
     ///
     /// # Errors
     ///
-    /// If no cluster of the catalog has the row's GPU, or the given one has another.
-    pub fn cluster(&self, run: &Run) -> Result<Cluster, Skip> {
-        let (_, machine) = self.machine(run)?;
-        match other_gpu(run, &machine.cluster).filter(|_| self.machine.is_some()) {
-            Some(other) => Err(other),
-            None => Ok(machine.cluster),
-        }
-    }
-
-    /// The cluster for a row, by its preset (empty: the given one).
-    fn machine(&self, run: &Run) -> Result<(&'static str, Machine), Skip> {
-        if let Some(machine) = &self.machine {
-            return Ok(("", machine.clone()));
+    /// If no cluster of the catalog has the row's GPU, or the given one has another, or if the row
+    /// names a framework that the catalog lacks.
+    pub fn setup(&self, run: &Run) -> Result<Setup, Skip> {
+        let given = self.machine.as_ref();
+        if let Some(other) = given.and_then(|machine| other_gpu(run, &machine.cluster)) {
+            return Err(other);
         }
         let unknown = || Skip(format!("no cluster of the catalog has the GPU {}", run.gpu));
-        let preset = preset(run, self.origin).ok_or_else(unknown)?;
-        let mut known = self.machines.borrow_mut();
-        if let Some(machine) = known.get(preset) {
-            return Ok((preset, machine.clone()));
+        let preset = match given {
+            Some(_) => "",
+            None => preset(run, self.origin).ok_or_else(unknown)?,
+        };
+        let key = (preset, self.framework_name(run).to_owned());
+        let mut known = self.known.borrow_mut();
+        if let Some(setup) = known.get(&key) {
+            return Ok(setup.clone());
         }
-        let machine = catalog::machine(preset).map_err(|error| Skip(error.to_string()))?;
-        known.insert(preset.to_owned(), machine.clone());
-        Ok((preset, machine))
+        let machine = match given {
+            Some(machine) => machine.clone(),
+            None => catalog::machine(preset).map_err(|error| Skip(error.to_string()))?,
+        };
+        let framework = machine.framework(Some(&key.1));
+        let setup = Setup {
+            framework: framework.map_err(|error| Skip(error.summary()))?,
+            cluster: machine.cluster,
+        };
+        known.insert(key, setup.clone());
+        Ok(setup)
     }
 
-    /// The framework for a row: the given one; the row's own column; the one that its source is
-    /// known to have used; the given cluster's; by its sharding. Figures that were fitted on the
-    /// row's cluster replace the catalog's.
-    ///
-    /// # Errors
-    ///
-    /// If the row names a framework that the catalog lacks.
-    pub fn framework(&self, run: &Run) -> Result<Framework, Skip> {
-        let (preset, machine) = self.machine(run)?;
-        let name = if let Some(name) = &self.framework {
-            name
-        } else if !run.framework.is_empty() {
-            &run.framework
-        } else if let Some(name) = catalog::framework_of_source(&run.source) {
-            name
-        } else if let Some(name) = machine.framework_name().filter(|_| self.machine.is_some()) {
-            name
-        } else {
-            by_sharding(run)
-        };
-        let key = (preset.to_owned(), name.to_owned());
-        let mut known = self.frameworks.borrow_mut();
-        if let Some(framework) = known.get(&key) {
-            return Ok(framework.clone());
-        }
-        let framework = machine.framework(Some(name));
-        let framework = framework.map_err(|error| Skip(error.summary()))?;
-        known.insert(key, framework.clone());
-        Ok(framework)
+    /// The framework of a row: the given one; the row's own column; the one that its source is known
+    /// to have used; the given cluster's; by its sharding.
+    #[must_use]
+    pub fn framework_name<'a>(&'a self, run: &'a Run) -> &'a str {
+        let stated = Some(run.framework.as_str()).filter(|name| !name.is_empty());
+        let given = self.machine.as_ref();
+        self.framework
+            .as_deref()
+            .or(stated)
+            .or_else(|| catalog::framework_of_source(&run.source))
+            .or_else(|| given.and_then(Machine::framework_name))
+            .unwrap_or_else(|| by_sharding(run))
     }
 
     /// Predicts a row.
@@ -135,7 +144,7 @@ impl RunSetups {
     /// The reason why the row cannot be modelled.
     pub fn model(&self, run: &Run) -> Result<Modelled, Skip> {
         readable(run)?;
-        model(run, &self.cluster(run)?, &self.framework(run)?)
+        model(run, &self.setup(run)?)
     }
 }
 

@@ -13,24 +13,30 @@ pub(super) struct Row {
     pub(super) fault: Option<String>,
 }
 
-/// Header and rows of a text.
-#[derive(Debug)]
-pub(super) struct Table {
-    /// Names of the columns, without blanks around them.
-    pub(super) header: StringRecord,
-    /// The rows.
-    pub(super) rows: Vec<Row>,
-}
+/// A row after the last: an open quote swallows it.
+const END: &[u8] = b"\0end";
 
-/// Reads a table.
+/// Reads a table: the names of its columns, without blanks around them, and its rows.
 ///
 /// # Errors
 ///
 /// If the header cannot be read: the reason, for people.
-pub(super) fn read(text: &[u8]) -> Result<Table, String> {
-    let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(text);
-    let raw = reader.byte_headers().map_err(|error| error.to_string())?;
-    let mut header = StringRecord::from_byte_record(raw.clone())
+pub(super) fn read(text: &[u8]) -> Result<(StringRecord, Vec<Row>), String> {
+    let text = [&with_plain_ends(text), &b"\n"[..], END].concat();
+    let mut reader = csv::ReaderBuilder::new()
+        .has_headers(false)
+        .flexible(true)
+        .from_reader(&text[..]);
+    let records = reader.byte_records().collect::<Result<Vec<_>, _>>();
+    let mut records = records.map_err(|error| error.to_string())?;
+    let is_open = records.pop_if(|last| last.as_slice() == END).is_none();
+    let last = records.len().saturating_sub(1);
+    if is_open && last == 0 {
+        return Err("a quote in its first line never closes".to_owned());
+    }
+    let mut records = records.into_iter().enumerate();
+    let (_, header) = records.next().unwrap_or_default();
+    let mut header = StringRecord::from_byte_record(header)
         .map_err(|_| "its first line is not UTF-8".to_owned())?;
     header.trim();
     let separators = [(';', "semicolons"), ('\t', "tabs")];
@@ -40,57 +46,42 @@ pub(super) fn read(text: &[u8]) -> Result<Table, String> {
     {
         return Err(format!("{name} separate its fields, not commas"));
     }
-    let open = unclosed_quote(text);
-    let mut lines = Lines::new(text);
-    if let Some(quote) = open.filter(|&quote| quote < position(reader.position(), text)) {
-        let line = lines.at(quote);
-        return Err(format!("the quote that opens on line {line} never closes"));
-    }
-    let mut rows = Vec::new();
-    let mut record = ByteRecord::new();
-    loop {
-        // Empty lines before a row belong to none.
-        let mut start = position(reader.position(), text);
-        start += text[start..].iter().take_while(|&&c| is_end(c)).count();
-        match reader.read_byte_record(&mut record) {
-            Ok(true) => {}
-            Ok(false) => break,
-            Err(error) => return Err(error.to_string()),
-        }
-        let (line, end) = (lines.at(start), position(reader.position(), text));
-        let quote = open.filter(|quote| (start..end).contains(quote));
-        let fault = match quote.map(|quote| lines.at(quote)) {
-            Some(open) => Some(format!(
-                "the quote that opens on line {open} never closes: what follows is lost"
-            )),
-            None => fault(&record, header.len(), &text[start..end]),
-        };
-        rows.push(Row {
-            line,
-            fields: fitted(&record, header.len()),
-            fault,
-        });
-    }
-    Ok(Table { header, rows })
+    let rows = records.map(|(index, record)| Row {
+        line: line(&record, &text),
+        fault: if is_open && index == last {
+            Some("a quote opens and never closes: what follows is lost".to_owned())
+        } else {
+            fault(&record, header.len())
+        },
+        fields: fitted(&record, header.len()),
+    });
+    let rows = rows.collect();
+    Ok((header, rows))
 }
 
-/// A position of the reader within the text.
-fn position(position: &csv::Position, text: &[u8]) -> usize {
-    (position.byte() as usize).min(text.len())
+/// The text with `\n` at the end of each line in place of `\r\n` and `\r`.
+fn with_plain_ends(text: &[u8]) -> Vec<u8> {
+    let bytes = text.iter().enumerate();
+    let kept = bytes.filter(|&(at, &byte)| byte != b'\r' || text.get(at + 1) != Some(&b'\n'));
+    kept.map(|(_, &byte)| if byte == b'\r' { b'\n' } else { byte })
+        .collect()
 }
 
-/// Whether a byte ends a line.
-const fn is_end(byte: u8) -> bool {
-    matches!(byte, b'\n' | b'\r')
+/// The line at which a record starts, from 1. Empty lines before it belong to none.
+fn line(record: &ByteRecord, text: &[u8]) -> u64 {
+    record.position().map_or(0, |before| {
+        let rest = text.iter().skip(before.byte() as usize);
+        before.line() + rest.take_while(|&&byte| byte == b'\n').count() as u64
+    })
 }
 
 /// Longest field, in bytes: names and numbers need less.
 const LONGEST_FIELD: usize = 1000;
 
 /// What makes all fields of a record doubtful.
-fn fault(record: &ByteRecord, columns: usize, text: &[u8]) -> Option<String> {
+fn fault(record: &ByteRecord, columns: usize) -> Option<String> {
     if record.len() != columns {
-        let breaks = text.trim_ascii_end().iter().filter(|&&c| c == b'\n');
+        let breaks = record.as_slice().iter().filter(|&&byte| byte == b'\n');
         let quoted = match breaks.count() {
             0 => String::new(),
             more => format!(" and goes on for {more} more lines: is a quote left open?"),
@@ -121,68 +112,16 @@ fn fitted(record: &ByteRecord, columns: usize) -> StringRecord {
     filled.take(columns).collect::<Vec<_>>().into()
 }
 
-/// Numbers of lines at growing positions; `\n`, `\r\n` and `\r` end one.
-struct Lines<'a> {
-    text: &'a [u8],
-    counted: usize,
-    line: u64,
-}
-
-impl<'a> Lines<'a> {
-    const fn new(text: &'a [u8]) -> Self {
-        Self {
-            text,
-            counted: 0,
-            line: 1,
-        }
-    }
-
-    /// The line of a position, from 1.
-    fn at(&mut self, position: usize) -> u64 {
-        if position < self.counted {
-            *self = Self::new(self.text);
-        }
-        let ends = (self.counted..position).filter(|&at| match self.text[at] {
-            b'\n' => true,
-            b'\r' => self.text.get(at + 1) != Some(&b'\n'),
-            _ => false,
-        });
-        self.line += ends.count() as u64;
-        self.counted = position;
-        self.line
-    }
-}
-
-/// Where a quote opens that nothing closes. Quotes count at the start of a field only; two in a row
-/// within a quoted field are one of its text.
-fn unclosed_quote(text: &[u8]) -> Option<usize> {
-    let (mut opened, mut starts, mut at) = (None, true, 0);
-    while let Some(&byte) = text.get(at) {
-        if opened.is_some() {
-            if byte == b'"' && text.get(at + 1) == Some(&b'"') {
-                at += 1;
-            } else if byte == b'"' {
-                opened = None;
-            }
-        } else if byte == b'"' && starts {
-            opened = Some(at);
-        }
-        starts = opened.is_none() && (byte == b',' || is_end(byte));
-        at += 1;
-    }
-    opened
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     /// Line and fault of each row.
     fn rows(text: &[u8]) -> Vec<(u64, String)> {
-        let table = read(text).expect("the header is right");
-        assert!(table.rows.iter().all(|row| row.fields.len() == 2));
+        let (_, rows) = read(text).expect("the header is right");
+        assert!(rows.iter().all(|row| row.fields.len() == 2));
         let row = |row: Row| (row.line, row.fault.unwrap_or_default());
-        table.rows.into_iter().map(row).collect()
+        rows.into_iter().map(row).collect()
     }
 
     #[test]
@@ -216,9 +155,9 @@ mod tests {
         let found = rows(b"a,b\n\"x\"\"y\",2\n1,\"2\n3,4\n");
         assert_eq!(found[0], (2, String::new()));
         assert_eq!(found[1].0, 3);
-        assert!(found[1].1.contains("opens on line 3 never closes"));
+        assert!(found[1].1.contains("a quote opens and never closes"));
         let error = read(b"a,\"b\n1,2\n").expect_err("the header is open");
-        assert!(error.contains("line 1"), "{error}");
+        assert!(error.contains("its first line never closes"), "{error}");
         let error = read(b"a;b\n1;2\n").expect_err("commas are expected");
         assert!(error.contains("semicolons"), "{error}");
         let error = read(b"a,\xff\n1,2\n").expect_err("the header is no text");

@@ -2,7 +2,7 @@
 
 use crate::cost_model::components::TimeComponent;
 use crate::laboratory::backtest::case::Case;
-use crate::laboratory::backtest::statistics::mean;
+use crate::laboratory::statistics::mean;
 use crate::layout::Combination;
 
 use super::sweep::{

@@ -1,7 +1,7 @@
 //! The runs of one group, asked for the best measured and the best predicted among some.
 
-use crate::laboratory::backtest::by_name;
 use crate::laboratory::backtest::case::Case;
+use crate::laboratory::by_name;
 use crate::layout::{AttentionKernel, Checkpointing, Combination, RmsNormKernel, SequenceParallel};
 
 /// A network, by what tells it apart.
