@@ -1,6 +1,7 @@
 //! The shipped JSON Schemas.
 
-use parlayout::laboratory::report::{CalibrationDocument, backtest};
+use parlayout::laboratory::report::CalibrationDocument;
+use parlayout::laboratory::report::backtest::Answer;
 use parlayout::report::Document;
 use parlayout::report::document::{
     ComparisonDocument, EvaluationDocument, ExplanationDocument, ParetoDocument, PriceDocument,
@@ -27,7 +28,7 @@ fn check(file: &str, schema: &str) {
 fn the_shipped_schemas_are_current() {
     check("solution.schema.json", &SolutionDocument::schema());
     check("evaluation.schema.json", &EvaluationDocument::schema());
-    check("backtest.schema.json", &backtest::schema());
+    check("backtest.schema.json", &Answer::schema());
     check("calibration.schema.json", &CalibrationDocument::schema());
     check("explanation.schema.json", &ExplanationDocument::schema());
     check("comparison.schema.json", &ComparisonDocument::schema());

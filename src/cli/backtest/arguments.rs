@@ -127,61 +127,29 @@ impl BacktestArguments {
         }
     }
 
-    /// Which scopes have a row, where runs come from so many sources.
-    pub(super) fn rows(&self, sources: usize) -> By {
-        match self.by {
-            Some(ByArgument::Group) => By::Group,
-            None if sources == 1 => By::Group,
-            Some(ByArgument::Source) | None => By::Source,
-        }
-    }
-
-    /// The command as typed, but for where its output goes.
-    pub(super) fn typed(&self) -> String {
-        let mut words = vec!["parlayout backtest".to_owned()];
-        words.extend(
-            self.runs
-                .iter()
-                .map(|path| shell_word(&path.to_string_lossy())),
-        );
-        for (flag, value) in [
-            ("--cluster", &self.cluster),
-            ("--framework", &self.framework),
-        ] {
-            if let Some(value) = value {
-                words.push(format!("{flag} {}", shell_word(value)));
-            }
-        }
-        if self.max_oom_risk != [DEFAULT_RISK] {
-            let risks: Vec<String> = self.max_oom_risk.iter().map(f64::to_string).collect();
-            words.push(format!("--max-oom-risk {}", risks.join(",")));
-        }
-        if let Some(by) = self.by.and_then(|by| by.to_possible_value()) {
-            words.push(format!("--by {}", by.get_name()));
-        }
-        words.extend(self.typed_fit());
-        words.push("--format markdown".to_owned());
-        words.join(" ")
-    }
-
-    /// The arguments of fits as typed.
-    fn typed_fit(&self) -> Vec<String> {
-        let mut words = Vec::new();
-        if self.leave_one_out {
-            words.push("--leave-one-out".to_owned());
-        }
-        if let Some(runs) = self.calibrate_on {
-            words.push(format!(
-                "--calibrate-on {runs} --draws {} --seed {}",
-                self.draws, self.seed
-            ));
-        }
-        if let Some(priors) = self.priors.and_then(|priors| priors.to_possible_value()) {
-            words.push(format!("--priors {}", priors.get_name()));
-        }
-        words
+    /// Which scopes have a row, if that is asked for.
+    pub(super) fn rows(&self) -> Option<By> {
+        self.by.map(|by| match by {
+            ByArgument::Group => By::Group,
+            ByArgument::Source => By::Source,
+        })
     }
 }
 
-/// Accepted probability of running out of memory unless another is given.
-const DEFAULT_RISK: f64 = 0.05;
+/// The command as typed, but for where its output goes.
+pub(super) fn typed() -> String {
+    let mut words = vec!["parlayout".to_owned()];
+    let mut typed = std::env::args().skip(1);
+    while let Some(word) = typed.next() {
+        match word.split_once('=').map_or(&*word, |(flag, _)| flag) {
+            "--format" | "--html" => {
+                if !word.contains('=') {
+                    typed.next();
+                }
+            }
+            _ => words.push(shell_word(&word)),
+        }
+    }
+    words.push("--format markdown".to_owned());
+    words.join(" ")
+}

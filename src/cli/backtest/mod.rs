@@ -8,17 +8,14 @@ use anyhow::{Context, Result, bail};
 use parlayout::catalog;
 use parlayout::cluster::Cluster;
 use parlayout::instance;
-use parlayout::laboratory::backtest::findings::{self, Finding};
-use parlayout::laboratory::backtest::{self, Backtest, Belief, Case, DrawOptions, Skipped};
+use parlayout::laboratory::backtest::{self, Belief, Case, DrawOptions, Skipped};
 use parlayout::laboratory::calibrate::Residuals;
-use parlayout::laboratory::report::backtest::{
-    self as report, Answer, BacktestReport, TransferReport,
-};
+use parlayout::laboratory::report::backtest::{Answer, BacktestReport, TransferReport, csv, page};
 use parlayout::laboratory::runs::{RunSetups, RunsFile, Skip};
-use parlayout::report::Colour;
+use parlayout::report::{Colour, Document};
 
 pub(crate) use arguments::BacktestArguments;
-use arguments::BacktestFormat;
+use arguments::{BacktestFormat, typed};
 
 use super::runs::read;
 use super::{SOLVED, print, style};
@@ -38,25 +35,40 @@ pub(crate) fn run(arguments: &BacktestArguments, colour: Colour) -> Result<u8> {
         setups = setups.from_data_sheets();
     }
     let (cases, skipped) = backtest::cases(&files, |run| setups.model(run));
-    if let Some(runs) = arguments.calibrate_on {
-        draw(arguments, &cases, &setups, runs, colour)?;
+    let answer = if let Some(runs) = arguments.calibrate_on {
+        Answer::new(vec![], Some(draw(arguments, &cases, &setups, runs)?))
     } else if arguments.leave_one_out {
-        leave_one_out(arguments, &cases, &skipped, &setups, colour)?;
+        Answer::new(leave_one_out(arguments, &cases, skipped, &setups)?, None)
     } else {
         let in_sample = fitted_sources(&cases);
-        let scored = Scored::new(cases, &arguments.max_oom_risk)?;
         let (name, basis) = match given {
             Some(basis) => ("given figures", basis),
             None => ("shipped figures", as_shipped(&in_sample)),
         };
-        let report = scored.report(name, basis, in_sample, &skipped, arguments);
-        let answer = Answer {
-            reports: vec![report],
-            ..Answer::default()
+        let report = report(arguments, name, basis, cases, skipped)?;
+        let report = BacktestReport {
+            in_sample,
+            ..report
         };
-        show(arguments, &answer, colour)?;
-    }
+        Answer::new(vec![report], None)
+    };
+    show(arguments, &answer, colour)?;
     Ok(SOLVED)
+}
+
+fn report<'a>(
+    arguments: &BacktestArguments,
+    name: &'static str,
+    basis: String,
+    cases: Vec<Case<'a>>,
+    skipped: Vec<Skipped>,
+) -> Result<BacktestReport<'a>> {
+    let report = BacktestReport::new(name, basis, cases, &arguments.max_oom_risk)?;
+    Ok(BacktestReport {
+        by: arguments.rows().unwrap_or(report.by),
+        skipped,
+        ..report
+    })
 }
 
 /// The sources of the cases whose runs figures of the catalog were fitted to.
@@ -94,45 +106,6 @@ fn as_shipped(in_sample: &[String]) -> String {
     format!("Predictions by the shipped figures, {worth}.")
 }
 
-/// Cases with what is said of them.
-struct Scored<'a> {
-    cases: Vec<Case<'a>>,
-    backtest: Backtest,
-    findings: Vec<(String, Vec<Finding>)>,
-}
-
-impl<'a> Scored<'a> {
-    fn new(cases: Vec<Case<'a>>, risks: &[f64]) -> Result<Self> {
-        let backtest = backtest::score(&cases, risks)?;
-        let findings = findings::findings(&cases);
-        Ok(Self {
-            cases,
-            backtest,
-            findings,
-        })
-    }
-
-    fn report<'b>(
-        &'b self,
-        name: &'static str,
-        basis: String,
-        in_sample: Vec<String>,
-        skipped: &'b Skipped,
-        arguments: &BacktestArguments,
-    ) -> BacktestReport<'b> {
-        BacktestReport {
-            name,
-            basis,
-            in_sample,
-            by: arguments.rows(self.backtest.sources.len()),
-            cases: &self.cases,
-            backtest: &self.backtest,
-            findings: &self.findings,
-            skipped,
-        }
-    }
-}
-
 /// What a belief is, in words.
 const fn believed(belief: Belief) -> &'static str {
     match belief {
@@ -145,65 +118,48 @@ const fn believed(belief: Belief) -> &'static str {
     }
 }
 
-fn leave_one_out(
+fn leave_one_out<'a>(
     arguments: &BacktestArguments,
-    cases: &[Case],
-    skipped: &Skipped,
+    cases: &'a [Case<'a>],
+    skipped: Vec<Skipped>,
     setups: &RunSetups,
-    colour: Colour,
-) -> Result<()> {
+) -> Result<Vec<BacktestReport<'a>>> {
     let belief = arguments.belief(Belief::BeforeFit);
     let settings = backtest::settings(cases, setups, belief).map_err(not_modelled)?;
-    let predicted = |residuals| {
-        let cases = backtest::leave_one_out(&settings, residuals).map_err(not_modelled)?;
-        if cases.is_empty() {
+    let ways = [
+        (Residuals::Ignored, "formulas alone", "formulas alone"),
+        (
+            Residuals::Learned,
+            "learned residuals",
+            "with learned residuals",
+        ),
+    ];
+    let reports = ways.map(|(residuals, name, what)| {
+        let predicted = backtest::leave_one_out(&settings, residuals).map_err(not_modelled)?;
+        if predicted.is_empty() {
             bail!(
                 "no source has two groups\nhint: the column `group` names the runs of one sweep; \
                  the others teach what it is predicted from"
             );
         }
-        Scored::new(cases, &arguments.max_oom_risk)
-    };
-    let physics = predicted(Residuals::Ignored)?;
-    let learned = predicted(Residuals::Learned)?;
-    let mut skipped = skipped.clone();
-    let alone = cases.len() - physics.cases.len();
-    if alone > 0 {
-        let because = "no other group of its source to learn from".to_owned();
-        skipped.push((because, alone));
-    }
-    let basis = |what: &str| {
-        format!(
+        let mut skipped = skipped.clone();
+        let runs = cases.len() - predicted.len();
+        if runs > 0 {
+            let because = "no other group of its source to learn from".to_owned();
+            skipped.push(Skipped { because, runs });
+        }
+        let memory = match belief {
+            Belief::BeforeFit => " Memory is as shipped: in sample.",
+            Belief::Shipped | Belief::Generic => "",
+        };
+        let basis = format!(
             "Leave one group out, {what}: every group is predicted by a fit to the other groups of \
-             its source, from {}.{}",
+             its source, from {}.{memory}",
             believed(belief),
-            if belief == Belief::BeforeFit {
-                " Memory is as shipped: in sample."
-            } else {
-                ""
-            }
-        )
-    };
-    let answer = Answer {
-        reports: vec![
-            physics.report(
-                "formulas alone",
-                basis("formulas alone"),
-                vec![],
-                &skipped,
-                arguments,
-            ),
-            learned.report(
-                "learned residuals",
-                basis("with learned residuals"),
-                vec![],
-                &skipped,
-                arguments,
-            ),
-        ],
-        ..Answer::default()
-    };
-    show(arguments, &answer, colour)
+        );
+        report(arguments, name, basis, predicted, skipped)
+    });
+    reports.into_iter().collect()
 }
 
 fn draw(
@@ -211,8 +167,7 @@ fn draw(
     cases: &[Case],
     setups: &RunSetups,
     runs: NonZeroUsize,
-    colour: Colour,
-) -> Result<()> {
+) -> Result<TransferReport> {
     let belief = arguments.belief(Belief::Shipped);
     let settings = backtest::settings(cases, setups, belief).map_err(not_modelled)?;
     let options = DrawOptions {
@@ -232,30 +187,25 @@ fn draw(
         Belief::Shipped => fitted_sources(cases),
         Belief::BeforeFit | Belief::Generic => Vec::new(),
     };
-    let answer = Answer {
-        transfers: Some(TransferReport {
-            basis: format!(
-                "Calibration on {} random runs of each source, GPU and number format, scored on the \
-                 others; means of {} draws (seed {}), picks at an accepted OOM risk of {}. Before: \
-                 {}{}.",
-                options.runs,
-                options.draws,
-                options.seed,
-                options.max_oom_risk,
-                believed(belief),
-                if in_sample.is_empty() {
-                    ""
-                } else {
-                    ", some of which were fitted to the runs of the sources marked *, those held \
-                     out included"
-                }
-            ),
-            in_sample,
-            transfers: &transfers,
-        }),
-        ..Answer::default()
+    let worth = if in_sample.is_empty() {
+        ""
+    } else {
+        ", some of which were fitted to the runs of the sources marked *, those held out included"
     };
-    show(arguments, &answer, colour)
+    let basis = format!(
+        "Calibration on {} random runs of each source, GPU and number format, scored on the \
+         others; means of {} draws (seed {}), picks at an accepted OOM risk of {}. Before: {}{worth}.",
+        options.runs,
+        options.draws,
+        options.seed,
+        options.max_oom_risk,
+        believed(belief),
+    );
+    Ok(TransferReport {
+        basis,
+        in_sample,
+        transfers,
+    })
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "it is passed to `map_err`")]
@@ -265,14 +215,14 @@ fn not_modelled(skip: Skip) -> anyhow::Error {
 
 fn show(arguments: &BacktestArguments, answer: &Answer, colour: Colour) -> Result<()> {
     if let Some(path) = &arguments.html {
-        std::fs::write(path, report::page(answer))
+        std::fs::write(path, page(answer))
             .with_context(|| format!("cannot write `{}`", path.display()))?;
     }
     let style = style(colour, String::new());
     print(&match arguments.format {
-        BacktestFormat::Json => report::json(answer),
-        BacktestFormat::Csv => report::csv(answer),
-        BacktestFormat::Table => report::text(answer, &style),
-        BacktestFormat::Markdown => report::markdown(answer, &arguments.typed()),
+        BacktestFormat::Json => answer.json(),
+        BacktestFormat::Csv => csv(answer),
+        BacktestFormat::Table => answer.text(&style),
+        BacktestFormat::Markdown => answer.markdown(&typed()),
     })
 }

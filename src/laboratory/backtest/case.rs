@@ -2,6 +2,9 @@
 
 use std::collections::HashMap;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::cost_model::components::StageMemory;
 use crate::cost_model::flops;
 use crate::framework::LoggedPeak;
@@ -98,15 +101,21 @@ fn own_mfu(run: &Run, job: &Job) -> Option<f64> {
     }
 }
 
-/// Runs that could not be modelled, by reason, most frequent first.
-pub type Skipped = Vec<(String, usize)>;
+/// Runs left out for one reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Skipped {
+    /// The reason.
+    pub because: String,
+    /// How many.
+    pub runs: usize,
+}
 
 /// The runs of the files that trained or ran out of memory, each with what `predict` says of it,
-/// and the reasons why others were left out.
+/// and the reasons why others were left out, most frequent first.
 pub fn cases(
     files: &[RunsFile],
     predict: impl Fn(&Run) -> Result<Modelled, Skip>,
-) -> (Vec<Case<'_>>, Skipped) {
+) -> (Vec<Case<'_>>, Vec<Skipped>) {
     let mut numbers: HashMap<(usize, Vec<&str>), usize> = HashMap::new();
     let mut cases = Vec::new();
     let mut skipped: HashMap<String, usize> = HashMap::new();
@@ -135,8 +144,11 @@ pub fn cases(
         }
     }
     take_means(&mut cases, numbers.len());
-    let mut skipped: Skipped = skipped.into_iter().collect();
-    skipped.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    let skipped = skipped.into_iter();
+    let mut skipped: Vec<Skipped> = skipped
+        .map(|(because, runs)| Skipped { because, runs })
+        .collect();
+    skipped.sort_by(|a, b| b.runs.cmp(&a.runs).then_with(|| a.because.cmp(&b.because)));
     (cases, skipped)
 }
 

@@ -12,7 +12,7 @@ mod speed;
 mod sweep;
 
 use super::case::Case;
-use sweep::{Shape, Sweep};
+use sweep::{Shape, Side, Sweep};
 
 /// Whether the cost model says the same as the runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
@@ -38,10 +38,6 @@ impl Reproduced {
             Self::PredictedOnly => "predicted only",
         }
     }
-
-    fn by(condition: bool) -> Self {
-        if condition { Self::Yes } else { Self::No }
-    }
 }
 
 /// One finding.
@@ -57,6 +53,15 @@ pub struct Finding {
     pub predicted: String,
     /// Whether that agrees.
     pub reproduced: Reproduced,
+}
+
+/// Findings of the paper on one source.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct SourceFindings {
+    /// Where the runs come from.
+    pub source: String,
+    /// The findings.
+    pub findings: Vec<Finding>,
 }
 
 /// LLaMA 13B.
@@ -77,31 +82,69 @@ const LLAMA_65B: Shape = Shape {
 
 /// The findings on the sources among the cases that have the runs, by source.
 #[must_use]
-pub fn findings(cases: &[Case]) -> Vec<(String, Vec<Finding>)> {
+pub fn findings(cases: &[Case]) -> Vec<SourceFindings> {
     let sources = crate::laboratory::by_name(cases, |case| &case.run.source);
     let found = sources.iter().filter_map(|(source, cases)| {
         let sweeps = Sweep::all(cases);
-        let subject = sweeps
-            .iter()
-            .any(|sweep| sweep.is(LLAMA_13B, 2048) && sweep.varies_rmsnorm_kernel());
-        subject.then(|| ((*source).clone(), of_source(&sweeps)))
+        let subject = sweeps.iter().any(Sweep::is_subject);
+        subject.then(|| SourceFindings {
+            source: (*source).clone(),
+            findings: of_source(&sweeps),
+        })
     });
     found.collect()
 }
 
 fn of_source(sweeps: &[Sweep]) -> Vec<Finding> {
-    let all = [
-        speed::best_13b(sweeps),
-        speed::kernel_gain(sweeps),
-        Some(memory::kernel_excludes_checkpointing(sweeps)),
-        speed::no_checkpointing_is_best(sweeps),
-        memory::thirty_billion_at_8k(sweeps),
-        Some(speed::least_micro_batch(sweeps)),
-        memory::sixty_five_billion(sweeps),
-        speed::pipeline_beats_tensor(sweeps),
-        speed::sequence_parallel_gain(sweeps),
-        Some(speed::bubble_grows(sweeps)),
-        memory::feed_forward_recompute(sweeps),
+    let all: [fn(&[Sweep]) -> Option<Finding>; 11] = [
+        speed::best_13b,
+        speed::kernel_gain,
+        memory::kernel_excludes_checkpointing,
+        speed::no_checkpointing_is_best,
+        memory::thirty_billion_at_8k,
+        speed::least_micro_batch,
+        memory::sixty_five_billion,
+        speed::pipeline_beats_tensor,
+        speed::sequence_parallel_gain,
+        speed::bubble_grows,
+        memory::feed_forward_recompute,
     ];
-    all.into_iter().flatten().collect()
+    all.iter().filter_map(|finding| finding(sweeps)).collect()
+}
+
+impl Finding {
+    /// A finding that both sides tell of: what each says, in words, and whether they agree.
+    fn compared<T>(
+        letter: char,
+        claim: &'static str,
+        said: impl Fn(Side) -> Option<T>,
+        text: impl Fn(Side, &T) -> String,
+        agree: impl Fn(&T, &T) -> bool,
+    ) -> Option<Self> {
+        let (measured, predicted) = (said(Side::Measured)?, said(Side::Predicted)?);
+        Some(Self {
+            letter,
+            claim,
+            measured: Some(text(Side::Measured, &measured)),
+            predicted: text(Side::Predicted, &predicted),
+            reproduced: match agree(&measured, &predicted) {
+                true => Reproduced::Yes,
+                false => Reproduced::No,
+            },
+        })
+    }
+
+    /// A finding that no run measures.
+    fn predicted(letter: char, claim: &'static str, predicted: String, holds: bool) -> Self {
+        Self {
+            letter,
+            claim,
+            measured: None,
+            predicted,
+            reproduced: match holds {
+                true => Reproduced::PredictedOnly,
+                false => Reproduced::No,
+            },
+        }
+    }
 }

@@ -45,18 +45,19 @@ pub struct Scope {
 }
 
 /// What a backtest found.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Backtest {
     /// Accepted risks of running out of memory at which layouts were picked.
+    #[serde(skip)]
     pub risks: Vec<f64>,
-    /// Scores of every group, in the order of the files.
+    /// Scores of each group.
     pub groups: Vec<Scope>,
-    /// Scores of every source, in the order of the files.
+    /// Scores of each source.
     pub sources: Vec<Scope>,
     /// Scores of all runs together.
     pub total: Scores,
-    /// Reliability of the said risks by source (sources with runs out of memory), then of all.
-    pub reliability: Vec<(String, Reliability)>,
+    /// Said and true risk of running out of memory, by source that has such runs, then of all.
+    pub reliability: Vec<Reliability>,
 }
 
 /// Scores the cases, picking layouts at each of the accepted risks of running out of memory.
@@ -103,16 +104,16 @@ pub fn score(cases: &[Case], risks: &[f64]) -> Result<Backtest, PlanError> {
 }
 
 /// Tables of the sources that have runs out of memory, then of all runs.
-fn reliability(cases: &[Case]) -> Vec<(String, Reliability)> {
+fn reliability(cases: &[Case]) -> Vec<Reliability> {
     let sources = by_name(cases, |case| &case.run.source);
-    let mut tables: Vec<(String, Reliability)> = sources
+    let mut tables: Vec<Reliability> = sources
         .iter()
         .filter(|(_, cases)| cases.iter().any(|case| case.ran_out_of_memory()))
-        .map(|(source, cases)| ((*source).clone(), Reliability::of(cases)))
+        .map(|(source, cases)| Reliability::of(source, cases))
         .collect();
     if tables.len() > 1 {
         let all: Vec<&Case> = cases.iter().collect();
-        tables.push(("all".to_owned(), Reliability::of(&all)));
+        tables.push(Reliability::of("all", &all));
     }
     tables
 }

@@ -12,6 +12,8 @@ pub(super) const BINS: [f64; 5] = [0.0, 0.05, 0.5, 0.95, 1.0];
 /// Said and true shares of runs out of memory.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Reliability {
+    /// Where the runs come from, or `all`.
+    pub source: String,
     /// Mean squared distance of said probability and outcome (Brier, *Monthly Weather Review* 78,
     /// 1950); 0 is perfect, 0.25 is always saying one half.
     pub brier: Option<f64>,
@@ -35,7 +37,7 @@ pub struct ReliabilityBin {
 impl Reliability {
     /// The table of the cases.
     #[must_use]
-    pub fn of(cases: &[&Case]) -> Self {
+    pub fn of(source: &str, cases: &[&Case]) -> Self {
         let forecasts: Vec<(f64, f64)> = cases
             .iter()
             .map(|case| {
@@ -48,6 +50,7 @@ impl Reliability {
             .map(|(said, was)| (said - was).powi(2))
             .collect();
         Self {
+            source: source.to_owned(),
             bins: std::array::from_fn(|index| bin(index, &forecasts)),
             brier: mean(&squares),
         }

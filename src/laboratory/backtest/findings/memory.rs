@@ -1,16 +1,14 @@
 //! Findings on what fits.
 
+use super::sweep::{Side, Sweep, cell, checkpointed, flash2, fused_rmsnorm, listed};
+use super::{Finding, LLAMA_30B, LLAMA_65B};
 use crate::cost_model::Costs;
 use crate::framework::FusedRmsNorm;
 use crate::laboratory::backtest::case::Case;
 use crate::layout::Recompute;
-use crate::quantity::{Bytes, Seconds};
-
-use super::sweep::{Sweep, cell, checkpointed, flash2, fused_rmsnorm, listed, said_to_fit};
-use super::{Finding, LLAMA_13B, LLAMA_30B, LLAMA_65B, Reproduced};
 
 /// (c)
-pub(super) fn kernel_excludes_checkpointing(sweeps: &[Sweep]) -> Finding {
+pub(super) fn kernel_excludes_checkpointing(sweeps: &[Sweep]) -> Option<Finding> {
     let cases = || sweeps.iter().flat_map(|sweep| &sweep.cases);
     let both = cases()
         .filter(|case| fused_rmsnorm(case) && checkpointed(case) && case.timed().is_some())
@@ -18,158 +16,119 @@ pub(super) fn kernel_excludes_checkpointing(sweeps: &[Sweep]) -> Finding {
     let rule = cases().all(|case| {
         case.modelled.job.framework.fused_rmsnorm == FusedRmsNorm::ExcludesCheckpointing
     });
-    Finding {
-        letter: 'c',
-        claim: "the RMSNorm kernel and checkpointing exclude each other",
-        measured: Some(format!("{both} runs with both")),
-        predicted: if rule {
-            "a rule of the framework"
-        } else {
-            "no rule"
-        }
-        .to_owned(),
-        reproduced: Reproduced::by((both == 0) == rule),
-    }
+    Finding::compared(
+        'c',
+        "the RMSNorm kernel and checkpointing exclude each other",
+        |side| {
+            Some(if side == Side::Measured {
+                both == 0
+            } else {
+                rule
+            })
+        },
+        |side, excluded| match (side, excluded) {
+            (Side::Measured, _) => format!("{both} runs with both"),
+            (Side::Predicted, true) => "a rule of the framework".to_owned(),
+            (Side::Predicted, false) => "no rule".to_owned(),
+        },
+        |measured, predicted| measured == predicted,
+    )
 }
 
 /// (e)
 pub(super) fn thirty_billion_at_8k(sweeps: &[Sweep]) -> Option<Finding> {
-    let runs: Vec<&Case> = sweeps
-        .iter()
-        .filter(|sweep| sweep.is(LLAMA_30B, 8192))
-        .flat_map(|sweep| sweep.cases.iter().copied())
-        .filter(|case| !checkpointed(case))
-        .collect();
-    let without = fits(&runs, |case| !fused_rmsnorm(case));
-    let with = fits(&runs, fused_rmsnorm);
+    let sweeps = sweeps.iter().filter(|sweep| sweep.is(LLAMA_30B, 8192));
+    let runs = sweeps.flat_map(|sweep| sweep.cases.iter().copied());
+    let runs: Vec<&Case> = runs.filter(|case| !checkpointed(case)).collect();
+    let with_kernel = runs.iter().filter(|case| fused_rmsnorm(case)).count();
+    let without_kernel = runs.len() - with_kernel;
     let heads = runs.first()?.modelled.job.transformer.heads;
-    let eight = if heads.is_multiple_of(8) {
-        "allow"
-    } else {
-        "forbid"
-    };
-    let text = |without: usize, with: usize| format!("{without} and {with} fit");
-    Some(Finding {
-        letter: 'e',
-        claim: "30B at 8k needs checkpointing without the RMSNorm kernel and does not with it \
-                (runs without checkpointing, without and with the kernel); 52 heads forbid TP 8",
-        measured: Some(format!(
-            "of {} and {} runs {}",
-            without.runs,
-            with.runs,
-            text(without.measured, with.measured)
-        )),
-        predicted: format!(
-            "{}; {heads} heads {eight} TP 8",
-            text(without.predicted, with.predicted)
-        ),
-        reproduced: Reproduced::by(
-            (without.measured, without.predicted) == (0, 0)
-                && with.measured > 0
-                && with.predicted > 0
-                && eight == "forbid",
-        ),
-    })
+    let allowed = heads.is_multiple_of(8);
+    let eight = if allowed { "allow" } else { "forbid" };
+    Finding::compared(
+        'e',
+        "30B at 8k needs checkpointing without the RMSNorm kernel and does not with it (runs \
+         without checkpointing, without and with the kernel); 52 heads forbid TP 8",
+        |side| {
+            let without = side.fitting(&runs, |case| !fused_rmsnorm(case));
+            Some((without, side.fitting(&runs, fused_rmsnorm)))
+        },
+        |side, (without, with)| match side {
+            Side::Measured => {
+                format!("of {without_kernel} and {with_kernel} runs {without} and {with} fit")
+            }
+            Side::Predicted => {
+                format!("{without} and {with} fit; {heads} heads {eight} TP 8")
+            }
+        },
+        |measured, predicted| {
+            let as_claimed = |(without, with): &(usize, usize)| *without == 0 && *with > 0;
+            as_claimed(measured) && as_claimed(predicted) && !allowed
+        },
+    )
 }
 
 /// (g)
 pub(super) fn sixty_five_billion(sweeps: &[Sweep]) -> Option<Finding> {
-    let runs: Vec<&Case> = sweeps
-        .iter()
-        .filter(|sweep| sweep.trains(LLAMA_65B))
-        .flat_map(|sweep| sweep.cases.iter().copied())
+    let sweeps = sweeps.iter().filter(|sweep| sweep.trains(LLAMA_65B));
+    let runs = sweeps.flat_map(|sweep| sweep.cases.iter().copied());
+    let runs: Vec<&Case> = runs
         .filter(|case| !checkpointed(case) && !fused_rmsnorm(case))
         .collect();
-    let sizes = micro_batches(&runs);
-    let by_size: Vec<(u32, Fits)> = sizes
-        .into_iter()
-        .map(|size| (size, fits(&runs, |case| cell(case).micro_batch == size)))
-        .collect();
-    by_size.first()?;
-    let text = |count: fn(&Fits) -> usize| {
-        let counts = by_size.iter().map(|(_, fits)| count(fits).to_string());
-        counts.collect::<Vec<_>>().join(" / ")
-    };
-    let sizes = by_size.iter().map(|(size, _)| size.to_string());
-    let only_one = |count: fn(&Fits) -> usize| {
-        by_size
-            .iter()
-            .all(|(size, fits)| (count(fits) > 0) == (*size == 1))
-    };
-    Some(Finding {
-        letter: 'g',
-        claim: "65B without the RMSNorm kernel runs without checkpointing at micro-batch 1 alone",
-        measured: Some(format!(
-            "{} fit at {}",
-            text(|fits| fits.measured),
-            sizes.collect::<Vec<_>>().join(" / ")
-        )),
-        predicted: format!("{} fit", text(|fits| fits.predicted)),
-        reproduced: Reproduced::by(only_one(|fits| fits.measured) && only_one(|it| it.predicted)),
-    })
-}
-
-fn micro_batches(runs: &[&Case]) -> Vec<u32> {
     let mut sizes: Vec<u32> = runs.iter().map(|case| cell(case).micro_batch).collect();
     sizes.sort_unstable();
     sizes.dedup();
-    sizes
-}
-
-/// How many of some runs fitted and were said to fit.
-struct Fits {
-    runs: usize,
-    measured: usize,
-    predicted: usize,
-}
-
-fn fits(runs: &[&Case], some: impl Fn(&Case) -> bool) -> Fits {
-    let chosen: Vec<&&Case> = runs.iter().filter(|case| some(case)).collect();
-    let count = |fits: &dyn Fn(&Case) -> bool| chosen.iter().filter(|case| fits(case)).count();
-    Fits {
-        runs: chosen.len(),
-        measured: count(&|case| !case.ran_out_of_memory()),
-        predicted: count(&said_to_fit),
-    }
+    sizes.first()?;
+    let joined = |numbers: &[usize]| {
+        let texts: Vec<String> = numbers.iter().map(usize::to_string).collect();
+        texts.join(" / ")
+    };
+    let at: Vec<usize> = sizes.iter().map(|&size| size as usize).collect();
+    let only_one = |fitting: &Vec<usize>| {
+        let mut pairs = fitting.iter().zip(&sizes);
+        pairs.all(|(&fitting, &size)| (fitting > 0) == (size == 1))
+    };
+    Finding::compared(
+        'g',
+        "65B without the RMSNorm kernel runs without checkpointing at micro-batch 1 alone",
+        |side| {
+            let fitting = |&size: &u32| side.fitting(&runs, |case| cell(case).micro_batch == size);
+            Some(sizes.iter().map(fitting).collect::<Vec<_>>())
+        },
+        |side, fitting| match side {
+            Side::Measured => format!("{} fit at {}", joined(fitting), joined(&at)),
+            Side::Predicted => format!("{} fit", joined(fitting)),
+        },
+        |measured, predicted| only_one(measured) && only_one(predicted),
+    )
 }
 
 /// (k), on the fastest run of 13B at 2k with FlashAttention 2 and neither kernel nor checkpointing.
 pub(super) fn feed_forward_recompute(sweeps: &[Sweep]) -> Option<Finding> {
-    let sweep = sweeps
-        .iter()
-        .find(|sweep| sweep.is(LLAMA_13B, 2048) && sweep.varies_rmsnorm_kernel())?;
+    let sweep = sweeps.iter().find(|sweep| sweep.is_subject())?;
     let plain = |case: &Case| flash2(case) && !fused_rmsnorm(case) && !checkpointed(case);
-    let case = sweep.best_measured(plain)?.case;
+    let case = Side::Measured.best(sweep, plain)?.case;
     let costs = Costs::new(&case.modelled.job, cell(case));
-    let time =
-        |mode: Recompute| costs.layer().time.total() + costs.layer().recompute[mode as usize];
-    let kept = |mode: Recompute| costs.layer().memory.kept[mode as usize];
-    let times = [
-        costs.layer().time.total(),
-        time(Recompute::FeedForward),
-        time(Recompute::Full),
-    ];
-    let memory = [
-        costs.layer().memory.activations,
-        kept(Recompute::FeedForward),
-        kept(Recompute::Full),
-    ];
-    let between = times.is_sorted_by(|a, b| a < b) && memory.is_sorted_by(|a, b| a > b);
-    let milliseconds = |time: &Seconds| format!("{:.1}", time.value() * 1e3);
-    let megabytes = |amount: &Bytes| format!("{:.0}", amount.value() / 1e6);
-    Some(Finding {
-        letter: 'k',
-        claim: "recomputing the feed-forward block alone lies between nothing and the whole layer",
-        measured: None,
-        predicted: format!(
+    let layer = costs.layer();
+    let modes = [None, Some(Recompute::FeedForward), Some(Recompute::Full)];
+    let time = modes.map(|mode| match mode {
+        None => layer.time.total(),
+        Some(mode) => layer.time.total() + layer.recompute[mode as usize],
+    });
+    let memory = modes.map(|mode| match mode {
+        None => layer.memory.activations,
+        Some(mode) => layer.memory.kept[mode as usize],
+    });
+    let milliseconds = time.map(|time| format!("{:.1}", time.value() * 1e3));
+    let megabytes = memory.map(|amount| format!("{:.0}", amount.value() / 1e6));
+    Some(Finding::predicted(
+        'k',
+        "recomputing the feed-forward block alone lies between nothing and the whole layer",
+        format!(
             "layer {} ms; kept {} MB (none, feed-forward, full)",
-            listed(times.iter().map(milliseconds)),
-            listed(memory.iter().map(megabytes))
+            listed(milliseconds.into_iter()),
+            listed(megabytes.into_iter())
         ),
-        reproduced: if between {
-            Reproduced::PredictedOnly
-        } else {
-            Reproduced::No
-        },
-    })
+        time.is_sorted_by(|a, b| a < b) && memory.is_sorted_by(|a, b| a > b),
+    ))
 }

@@ -1,5 +1,6 @@
 //! The runs of one group, asked for the best measured and the best predicted among some.
 
+use super::LLAMA_13B;
 use crate::laboratory::backtest::case::Case;
 use crate::laboratory::by_name;
 use crate::layout::{AttentionKernel, Checkpointing, Combination, RmsNormKernel, SequenceParallel};
@@ -70,35 +71,62 @@ impl<'a> Sweep<'a> {
         any(true) && any(false)
     }
 
-    /// The fastest measured run of some.
-    pub(super) fn best_measured(&self, some: impl Fn(&Case) -> bool) -> Option<Best<'a>> {
-        best(self.cases.iter().filter_map(|&case| {
-            let mfu = case.timed().filter(|_| some(case))?;
-            Some(Best { case, mfu })
-        }))
-    }
-
-    /// The run of some that is said to fit and to be the fastest of those.
-    pub(super) fn best_predicted(&self, some: impl Fn(&Case) -> bool) -> Option<Best<'a>> {
-        let fitting = self.cases.iter().filter(|case| said_to_fit(case));
-        best(fitting.filter(|case| some(case)).map(|&case| Best {
-            case,
-            mfu: case.predicted_mfu(),
-        }))
+    /// Whether the sweep is the one that most findings are of: 13B at 2k, with and without the kernel.
+    pub(super) fn is_subject(&self) -> bool {
+        self.is(LLAMA_13B, 2048) && self.varies_rmsnorm_kernel()
     }
 }
 
-/// The first of the best.
-fn best<'a>(candidates: impl Iterator<Item = Best<'a>>) -> Option<Best<'a>> {
-    candidates.reduce(|best, it| if it.mfu > best.mfu { it } else { best })
+/// Which of the two a finding looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Side {
+    Measured,
+    Predicted,
+}
+
+impl Side {
+    /// Utilisation of a run.
+    pub(super) fn mfu(self, case: &Case) -> Option<f64> {
+        match self {
+            Self::Measured => case.timed(),
+            Self::Predicted => Some(case.predicted_mfu()),
+        }
+    }
+
+    /// Whether a run fitted, or is said to.
+    pub(super) fn fits(self, case: &Case) -> bool {
+        match self {
+            Self::Measured => !case.ran_out_of_memory(),
+            Self::Predicted => case.oom_probability() < 0.5,
+        }
+    }
+
+    /// The first of the fastest runs of some that fit.
+    pub(super) fn best<'a>(
+        self,
+        sweep: &Sweep<'a>,
+        some: impl Fn(&Case) -> bool,
+    ) -> Option<Best<'a>> {
+        let chosen = sweep
+            .cases
+            .iter()
+            .filter(|case| some(case) && self.fits(case));
+        let found = chosen.filter_map(|&case| {
+            let mfu = self.mfu(case)?;
+            Some(Best { case, mfu })
+        });
+        found.reduce(|best, it| if it.mfu > best.mfu { it } else { best })
+    }
+
+    /// How many of some runs fitted, or are said to.
+    pub(super) fn fitting(self, runs: &[&Case], some: impl Fn(&Case) -> bool) -> usize {
+        let chosen = runs.iter().filter(|case| some(case));
+        chosen.filter(|case| self.fits(case)).count()
+    }
 }
 
 pub(super) fn cell<'a>(case: &'a Case) -> &'a Combination {
     &case.modelled.layout.combination
-}
-
-pub(super) fn said_to_fit(case: &Case) -> bool {
-    case.oom_probability() < 0.5
 }
 
 pub(super) fn checkpointed(case: &Case) -> bool {

@@ -2,7 +2,7 @@
 
 use maud::{DOCTYPE, PreEscaped, html};
 
-use super::Answer;
+use super::{Answer, Width};
 use crate::laboratory::backtest::Case;
 use crate::laboratory::report::scatter::{Point, Scatter};
 use crate::report::layout_text::line;
@@ -20,7 +20,7 @@ p{max-width:50em}";
 /// The page.
 #[must_use]
 pub fn page(answer: &Answer) -> String {
-    let parts = answer.parts();
+    let parts = answer.parts(Width::Narrow);
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -35,7 +35,7 @@ pub fn page(answer: &Answer) -> String {
                 @for (index, (basis, sections)) in parts.iter().enumerate() {
                     p { (basis) }
                     @if let Some(report) = answer.reports.get(index) {
-                        (scatter(report.cases).svg())
+                        (scatter(&report.cases).svg())
                     }
                     @for section in sections { (section.html()) }
                 }

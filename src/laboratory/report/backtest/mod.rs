@@ -1,41 +1,78 @@
 //! A backtest: as tables for people, as Markdown, as JSON or CSV for programs, as a page with a plot.
 
 mod csv;
-mod document;
 mod html;
+mod metrics;
 mod sections;
 mod tables;
 mod transfer;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 pub use csv::csv;
-pub use document::{json, schema};
 pub use html::page;
 
-use crate::laboratory::backtest::findings::Finding;
-use crate::laboratory::backtest::{Backtest, Case, Skipped, Transfer};
+use super::write_rounded;
+use crate::laboratory::backtest::findings::{self, SourceFindings};
+use crate::laboratory::backtest::{self, Backtest, Case, Skipped, Transfer};
+use crate::planner::PlanError;
+use crate::report::document::Document;
 use crate::report::joined;
 use crate::report::style::{Style, wrap};
 use tables::Section;
 
-/// A backtest with what is reported beside its scores.
-#[derive(Debug)]
+/// Scores of one kind of prediction.
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct BacktestReport<'a> {
-    /// What tells it apart from the other reports of an answer, in a few words.
+    /// What tells it apart from the other reports.
     pub name: &'static str,
     /// What the predictions rest on, in a sentence.
     pub basis: String,
-    /// Sources whose runs the figures were fitted to: marked with a star.
+    /// Sources whose runs the figures were fitted to: scores on them are in sample.
     pub in_sample: Vec<String>,
     /// Which scopes have a row.
+    #[serde(skip)]
     pub by: By,
     /// The runs with their predictions.
-    pub cases: &'a [Case<'a>],
+    #[serde(skip)]
+    pub cases: Vec<Case<'a>>,
     /// The scores.
-    pub backtest: &'a Backtest,
-    /// Findings by source.
-    pub findings: &'a [(String, Vec<Finding>)],
-    /// Runs that could not be modelled.
-    pub skipped: &'a Skipped,
+    #[serde(flatten)]
+    pub backtest: Backtest,
+    /// Findings of the paper, by source that has the runs.
+    pub findings: Vec<SourceFindings>,
+    /// Runs left out, by reason.
+    pub skipped: Vec<Skipped>,
+}
+
+impl<'a> BacktestReport<'a> {
+    /// The scores of the cases, with layouts picked at each of the accepted risks.
+    ///
+    /// # Errors
+    ///
+    /// When the solver fails.
+    pub fn new(
+        name: &'static str,
+        basis: String,
+        cases: Vec<Case<'a>>,
+        risks: &[f64],
+    ) -> Result<Self, PlanError> {
+        let backtest = backtest::score(&cases, risks)?;
+        Ok(Self {
+            name,
+            basis,
+            in_sample: Vec::new(),
+            by: match backtest.sources.len() {
+                1 => By::Group,
+                _ => By::Source,
+            },
+            findings: findings::findings(&cases),
+            skipped: Vec::new(),
+            cases,
+            backtest,
+        })
+    }
 }
 
 /// A name with a star where its source is in sample.
@@ -57,76 +94,90 @@ pub enum By {
 }
 
 /// Calibrations on a few random runs, scored on the others.
-#[derive(Debug)]
-pub struct TransferReport<'a> {
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct TransferReport {
     /// What was done, in a sentence.
     pub basis: String,
-    /// Sources whose runs the figures before were fitted to: marked with a star.
+    /// Sources whose runs the figures before were fitted to, those held out included.
     pub in_sample: Vec<String>,
-    /// One entry a setting.
-    pub transfers: &'a [Transfer],
+    /// One entry for each source, GPU and number format.
+    #[serde(rename = "settings")]
+    pub transfers: Vec<Transfer>,
 }
 
-/// All that one command reports.
-#[derive(Debug, Default)]
+/// Scores of predictions against measured runs.
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Answer<'a> {
+    /// Name and version of this format.
+    #[schemars(extend("const" = Answer::FORMAT))]
+    schema: &'static str,
     /// One report for each kind of prediction.
-    pub reports: Vec<BacktestReport<'a>>,
-    /// Calibrations on a few runs.
-    pub transfers: Option<TransferReport<'a>>,
+    reports: Vec<BacktestReport<'a>>,
+    /// Calibrations on a few runs; null unless asked for.
+    transfers: Option<TransferReport>,
 }
 
-/// A part of an answer: what it rests on, and its tables.
-type Part<'a> = (&'a str, Vec<Section>);
+impl Document for Answer<'_> {
+    const FORMAT: &'static str = "parlayout/backtest/v1";
 
-impl Answer<'_> {
-    /// The parts as narrow tables.
-    fn parts(&self) -> Vec<Part<'_>> {
-        let reports = self.reports.iter();
-        let reports = reports.map(|report| (report.basis.as_str(), sections::sections(report)));
-        let transfers = self.transfers.iter();
-        let transfers = transfers.map(|report| (report.basis.as_str(), transfer::sections(report)));
-        reports.chain(transfers).collect()
+    fn json(&self) -> String {
+        write_rounded(self)
+    }
+}
+
+/// How wide tables are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Width {
+    /// Many tables for 80 columns.
+    Narrow,
+    /// Few tables.
+    Wide,
+}
+
+impl<'a> Answer<'a> {
+    /// All that one command reports.
+    #[must_use]
+    pub fn new(reports: Vec<BacktestReport<'a>>, transfers: Option<TransferReport>) -> Self {
+        Self {
+            schema: Self::FORMAT,
+            reports,
+            transfers,
+        }
     }
 
-    /// The parts as few wide tables.
-    fn wide_parts(&self) -> Vec<Part<'_>> {
-        let reports = self.reports.iter();
-        let reports =
-            reports.map(|report| (report.basis.as_str(), sections::wide_sections(report)));
-        let transfers = self.transfers.iter();
-        let transfers =
-            transfers.map(|report| (report.basis.as_str(), transfer::wide_sections(report)));
-        let comparison = (self.reports.len() > 1).then(|| {
+    /// The parts: what each rests on, and its tables.
+    fn parts(&self, width: Width) -> Vec<(&str, Vec<Section>)> {
+        let mut parts = Vec::new();
+        if width == Width::Wide && self.reports.len() > 1 {
             let section = sections::comparison(&self.reports);
-            ("All runs, by each kind of prediction below.", vec![section])
-        });
-        comparison
-            .into_iter()
-            .chain(reports)
-            .chain(transfers)
-            .collect()
+            parts.push(("All runs, by each kind of prediction below.", vec![section]));
+        }
+        let reports = self.reports.iter();
+        parts.extend(reports.map(|it| (&it.basis[..], sections::sections(it, width))));
+        let transfers = self.transfers.iter();
+        parts.extend(transfers.map(|it| (&it.basis[..], transfer::sections(it, width))));
+        parts
     }
-}
 
-/// The answer as tables for people, at 80 columns.
-#[must_use]
-pub fn text(answer: &Answer, style: &Style) -> String {
-    let mut blocks = Vec::new();
-    for (basis, sections) in answer.parts() {
-        blocks.push(wrap(basis, 0));
-        blocks.extend(sections.iter().map(|section| section.text(style)));
+    /// The answer as tables for people, at 80 columns.
+    #[must_use]
+    pub fn text(&self, style: &Style) -> String {
+        let mut blocks = Vec::new();
+        for (basis, sections) in self.parts(Width::Narrow) {
+            blocks.push(wrap(basis, 0));
+            blocks.extend(sections.iter().map(|section| section.text(style)));
+        }
+        joined(&blocks)
     }
-    joined(&blocks)
-}
 
-/// The answer as Markdown; `command` is what produced it.
-#[must_use]
-pub fn markdown(answer: &Answer, command: &str) -> String {
-    let mut blocks = vec![format!("`{command}`")];
-    for (basis, sections) in answer.wide_parts() {
-        blocks.push(basis.to_owned());
-        blocks.extend(sections.iter().flat_map(Section::markdown));
+    /// The answer as Markdown; `command` is what produced it.
+    #[must_use]
+    pub fn markdown(&self, command: &str) -> String {
+        let mut blocks = vec![format!("`{command}`")];
+        for (basis, sections) in self.parts(Width::Wide) {
+            blocks.push(basis.to_owned());
+            blocks.extend(sections.iter().flat_map(Section::markdown));
+        }
+        joined(&blocks)
     }
-    joined(&blocks)
 }

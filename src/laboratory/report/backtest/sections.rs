@@ -1,120 +1,81 @@
 //! What a backtest found, as tables of words and numbers.
 
+use super::metrics::{Metrics, PEAKS, PICKS, UTILISATION, VERDICTS, missing, one_decimal};
 use super::tables::Section;
-use super::{BacktestReport, By, starred};
-use crate::laboratory::backtest::findings::Finding;
-use crate::laboratory::backtest::{Case, Errors, Picks, Reliability, Scope, Scores};
+use super::{BacktestReport, By, Width, starred};
+use crate::laboratory::backtest::findings::SourceFindings;
+use crate::laboratory::backtest::{Case, Reliability, Scope, Scores};
 use crate::report::layout_text::line;
 use crate::report::table::Table;
 
-/// Every table of the report, in order; those without rows are left out.
-pub(super) fn sections(report: &BacktestReport) -> Vec<Section> {
-    let rows = Rows::new(report);
-    let mut sections = vec![verdicts(&rows), utilisation(&rows), peaks(&rows)];
-    sections.extend((0..report.backtest.risks.len()).map(|index| picks(&rows, index)));
-    let tables = &report.backtest.reliability;
-    sections.extend(tables.iter().map(|(name, it)| reliability(name, it)));
-    let by_source = report.findings.iter();
-    sections.extend(by_source.map(|(source, it)| findings(source, it)));
-    sections.push(misses(report.cases));
-    sections.push(skipped(report));
+/// The tables of the report, in order; those without rows are left out.
+pub(super) fn sections(report: &BacktestReport, width: Width) -> Vec<Section> {
+    let mut sections = match width {
+        Width::Narrow => narrow_scores(report),
+        Width::Wide => vec![summary(report)],
+    };
+    sections.extend(report.backtest.reliability.iter().map(reliability));
+    sections.extend(report.findings.iter().map(findings));
+    if width == Width::Narrow {
+        sections.push(misses(&report.cases));
+        sections.push(skipped(report));
+    }
     sections.retain(|section| !section.table.is_empty());
-    sections
-}
-
-/// The report in few wide tables, where there is room for them.
-pub(super) fn wide_sections(report: &BacktestReport) -> Vec<Section> {
-    let mut sections = vec![summary(report)];
-    let tables = &report.backtest.reliability;
-    sections.extend(tables.iter().map(|(name, it)| reliability(name, it)));
-    let by_source = report.findings.iter();
-    sections.extend(by_source.map(|(source, it)| findings(source, it)));
     sections
 }
 
 /// One row a report with every score of all its runs.
 pub(super) fn comparison(reports: &[BacktestReport]) -> Section {
-    let rows = reports.iter().map(|report| {
-        let mut row = vec![report.name.to_owned()];
-        row.extend(summary_row(&report.backtest.total));
-        row
-    });
+    let totals = reports
+        .iter()
+        .map(|report| (report.name.to_owned(), &report.backtest.total));
     let risks = reports.first().map(|report| &report.backtest.risks[..]);
-    let header = summary_header("predicted by", risks.unwrap_or_default());
-    Section::new("Scores", header, rows)
+    summary_of("predicted by", totals.collect(), risks.unwrap_or_default())
 }
 
 /// One row a scope with every score.
 fn summary(report: &BacktestReport) -> Section {
-    let header = summary_header("runs of", &report.backtest.risks);
-    let rows = Rows::new(report).with(|scores| Some(summary_row(scores)));
-    Section::new("Scores", header, rows)
+    summary_of("runs of", scopes(report), &report.backtest.risks)
         .noting([PICK_NOTE])
         .noting(left_out_note(report))
 }
 
-fn summary_header(first: &str, risks: &[f64]) -> Vec<String> {
-    let mut header = [
-        first,
-        "verdicts",
-        "right %",
-        "false fits / OOMs",
-        "timed",
-        "MFU error %, mean",
-        "median",
-        "bias",
-        "rank in group",
-        "rank",
-        "peak error %, median",
-        "groups",
-    ]
-    .map(str::to_owned)
-    .to_vec();
+fn summary_of(first: &str, rows: Vec<(String, &Scores)>, risks: &[f64]) -> Section {
+    let mut header = vec![first.to_owned()];
+    let parts = [VERDICTS, UTILISATION, PEAKS];
+    let titles = parts.iter().flat_map(|metrics| metrics.wide(None).0);
+    header.extend(titles.chain(["groups"]).map(str::to_owned));
     for risk in risks {
-        header.push(format!("pick at risk {risk}"));
-        header.extend(["top 3", "thumb", "random", "OOM / none fits"].map(str::to_owned));
+        let titles = PICKS.wide(None).0.into_iter();
+        header.extend(titles.map(|title| title.replace("{risk}", &risk.to_string())));
     }
-    header
+    let rows = rows.into_iter().map(|(name, scores)| {
+        let mut row = vec![name];
+        row.extend(
+            parts
+                .iter()
+                .flat_map(|metrics| metrics.wide(Some(scores)).1),
+        );
+        let groups = scores.picks.iter().flatten().next();
+        row.push(groups.map_or_else(missing, |picks| picks.groups.to_string()));
+        row.extend(
+            scores
+                .picks
+                .iter()
+                .flat_map(|picks| PICKS.wide(picks.as_ref()).1),
+        );
+        row
+    });
+    Section::new("Scores", header, rows)
 }
 
 /// How many runs were left out, and why.
 fn left_out_note(report: &BacktestReport) -> Option<String> {
-    let skipped = report.skipped;
-    let total: usize = skipped.iter().map(|(_, runs)| runs).sum();
-    let reasons: Vec<String> = skipped
-        .iter()
-        .map(|(reason, runs)| format!("{reason} ({runs})"))
-        .collect();
+    let skipped = report.skipped.iter();
+    let total: usize = skipped.clone().map(|it| it.runs).sum();
+    let reasons = skipped.map(|it| format!("{} ({})", it.because, it.runs));
+    let reasons: Vec<String> = reasons.collect();
     (total > 0).then(|| format!("{total} runs left out: {}.", reasons.join(", ")))
-}
-
-fn summary_row(scores: &Scores) -> Vec<String> {
-    let verdicts = &scores.verdicts;
-    let mut row = vec![
-        verdicts.runs.to_string(),
-        verdicts.share().map_or_else(missing, percent),
-        format!("{} / {}", verdicts.false_fits, verdicts.false_ooms),
-    ];
-    let errors = scores.mfu.as_ref().map(error_figures);
-    row.extend(errors.unwrap_or_else(|| vec![missing(); 4]));
-    row.push(scores.rank_in_group.map_or_else(missing, share));
-    row.push(scores.rank.map_or_else(missing, share));
-    let peak = scores.peak.map(|errors| percent(errors.median));
-    row.push(peak.unwrap_or_else(missing));
-    let groups = scores.picks.iter().flatten().next();
-    row.push(groups.map_or_else(missing, |picks| picks.groups.to_string()));
-    for picks in &scores.picks {
-        let figures = picks.as_ref().map(|picks| {
-            let mut figures = pick_figures(picks).to_vec();
-            figures.push(format!(
-                "{} / {}",
-                picks.ran_out_of_memory, picks.nothing_fits
-            ));
-            figures
-        });
-        row.extend(figures.unwrap_or_else(|| vec![missing(); 5]));
-    }
-    row
 }
 
 /// What a pick is.
@@ -125,122 +86,66 @@ const PICK_NOTE: &str = "Pick: measured MFU of the layout that the solver choose
     kernels, least micro-batch, least TP x PP, least TP) and a random choice.";
 
 /// The scopes that have a row, the total last.
-struct Rows<'a>(Vec<(String, &'a Scores)>);
-
-impl<'a> Rows<'a> {
-    fn new(report: &BacktestReport<'a>) -> Self {
-        let backtest = report.backtest;
-        let name = |scope: &Scope| match report.by {
-            By::Group => scope.group.clone().unwrap_or_default(),
-            By::Source => starred(&scope.source, &scope.source, &report.in_sample),
-        };
-        let scopes = match report.by {
-            By::Group => &backtest.groups,
-            By::Source => &backtest.sources,
-        };
-        let mut rows: Vec<(String, &Scores)> = scopes
-            .iter()
-            .map(|scope| (name(scope), &scope.scores))
-            .collect();
-        if rows.len() != 1 {
-            rows.push(("all".to_owned(), &backtest.total));
-        }
-        Self(rows)
+fn scopes<'a>(report: &'a BacktestReport) -> Vec<(String, &'a Scores)> {
+    let backtest = &report.backtest;
+    let name = |scope: &Scope| match report.by {
+        By::Group => scope.group.clone().unwrap_or_default(),
+        By::Source => starred(&scope.source, &scope.source, &report.in_sample),
+    };
+    let scopes = match report.by {
+        By::Group => &backtest.groups,
+        By::Source => &backtest.sources,
+    };
+    let rows = scopes.iter().map(|scope| (name(scope), &scope.scores));
+    let mut rows: Vec<(String, &Scores)> = rows.collect();
+    if rows.len() != 1 {
+        rows.push(("all".to_owned(), &backtest.total));
     }
-
-    /// A row for every scope that has figures.
-    fn with(&self, figures: impl Fn(&Scores) -> Option<Vec<String>>) -> Vec<Vec<String>> {
-        let rows = self.0.iter().filter_map(|(name, scores)| {
-            let mut row = vec![name.clone()];
-            row.extend(figures(scores)?);
-            Some(row)
-        });
-        rows.collect()
-    }
+    rows
 }
 
-fn verdicts(rows: &Rows) -> Section {
-    let header = ["runs of", "runs", "right %", "false fits", "false OOMs"];
-    let rows = rows.with(|scores| {
-        let verdicts = &scores.verdicts;
-        Some(vec![
-            verdicts.runs.to_string(),
-            percent(verdicts.share()?),
-            verdicts.false_fits.to_string(),
-            verdicts.false_ooms.to_string(),
-        ])
-    });
-    Section::new("Out-of-memory verdicts", header, rows)
-        .noting(["A run is said to fit if its risk is below 50 %."])
-}
-
-/// Runs, mean, median and bias.
-fn error_figures(errors: &Errors) -> Vec<String> {
-    vec![
-        errors.runs.to_string(),
-        percent(errors.mean),
-        percent(errors.median),
-        signed_percent(errors.bias),
-    ]
-}
-
-fn utilisation(rows: &Rows) -> Section {
-    let header = [
-        "runs of",
-        "runs",
-        "mean",
-        "median",
-        "bias",
-        "rank in group",
-        "rank",
+fn narrow_scores(report: &BacktestReport) -> Vec<Section> {
+    let rows = scopes(report);
+    let scores = |title: &str, metrics: Metrics<Scores>| {
+        let rows = rows.iter().map(|(name, scores)| (name, Some(*scores)));
+        narrow(title, &metrics, rows)
+    };
+    let mut sections = vec![
+        scores("Out-of-memory verdicts", VERDICTS)
+            .noting(["A run is said to fit if its risk is below 50 %."]),
+        scores(
+            "Predicted MFU: relative errors in %, and rank correlation with the measured",
+            UTILISATION,
+        ),
+        scores("Predicted peak memory: relative errors in %", PEAKS),
     ];
-    let rows = rows.with(|scores| {
-        let mut figures = error_figures(&scores.mfu?);
-        figures.push(scores.rank_in_group.map_or_else(missing, share));
-        figures.push(scores.rank.map_or_else(missing, share));
-        Some(figures)
+    for (index, risk) in report.backtest.risks.iter().enumerate() {
+        let picks = rows
+            .iter()
+            .map(|(name, scores)| (name, scores.picks[index].as_ref()));
+        let title = format!("The pick at an accepted OOM risk of {risk}");
+        sections.push(narrow(&title, &PICKS, picks).noting([PICK_NOTE]));
+    }
+    sections
+}
+
+/// One row a scope that has runs of which the first figure counts.
+fn narrow<'a, T: 'static>(
+    title: &str,
+    metrics: &Metrics<T>,
+    rows: impl Iterator<Item = (&'a String, Option<&'a T>)>,
+) -> Section {
+    let header = std::iter::once("runs of").chain(metrics.narrow(None).0);
+    let rows = rows.filter_map(|(name, of)| {
+        let (_, mut row) = metrics.narrow(of);
+        let counted = row[0] != missing() && row[0] != "0";
+        row.insert(0, name.clone());
+        counted.then_some(row)
     });
-    let title = "Predicted MFU: relative errors in %, and rank correlation with the measured";
     Section::new(title, header, rows)
 }
 
-fn peaks(rows: &Rows) -> Section {
-    let header = ["runs of", "runs", "mean", "median", "bias"];
-    let rows = rows.with(|scores| Some(error_figures(&scores.peak?)));
-    Section::new("Predicted peak memory: relative errors in %", header, rows)
-}
-
-/// The solver's choice and what it is compared with.
-fn pick_figures(picks: &Picks) -> [String; 4] {
-    [
-        picks.solver,
-        picks.top_three,
-        picks.rule_of_thumb,
-        picks.random,
-    ]
-    .map(share)
-}
-
-fn picks(rows: &Rows, index: usize) -> Section {
-    let mut all = rows.0.iter();
-    let picks = all.find_map(|(_, scores)| scores.picks[index]);
-    let risk = picks.map_or(0.0, |picks| picks.max_oom_risk);
-    let title = format!("The pick at an accepted OOM risk of {risk}");
-    let header = [
-        "runs of", "groups", "solver", "top 3", "thumb", "random", "OOM", "none",
-    ];
-    let rows = rows.with(|scores| {
-        let picks = scores.picks[index]?;
-        let mut figures = vec![picks.groups.to_string()];
-        figures.extend(pick_figures(&picks));
-        figures.push(picks.ran_out_of_memory.to_string());
-        figures.push(picks.nothing_fits.to_string());
-        Some(figures)
-    });
-    Section::new(title, header, rows).noting([PICK_NOTE])
-}
-
-fn reliability(name: &str, reliability: &Reliability) -> Section {
+fn reliability(reliability: &Reliability) -> Section {
     let header = ["said about %", "runs", "said %", "was %"];
     let rows = reliability.bins.iter().map(|bin| {
         vec![
@@ -250,13 +155,14 @@ fn reliability(name: &str, reliability: &Reliability) -> Section {
             bin.was.map_or_else(missing, one_decimal),
         ]
     });
-    let title = format!("Risk of running out of memory, said and true: {name}");
+    let source = &reliability.source;
+    let title = format!("Risk of running out of memory, said and true: {source}");
     let brier = reliability.brier;
     Section::of(title, Table::new(header).right(..), rows)
         .noting(brier.map(|brier| format!("Brier score {brier:.4}.")))
 }
 
-fn findings(source: &str, findings: &[Finding]) -> Section {
+fn findings(SourceFindings { source, findings }: &SourceFindings) -> Section {
     let header = ["", "finding", "measured", "predicted", "reproduced"];
     let rows = findings.iter().map(|finding| {
         vec![
@@ -300,29 +206,6 @@ fn misses(cases: &[Case]) -> Section {
 
 fn skipped(report: &BacktestReport) -> Section {
     let rows = report.skipped.iter();
-    let rows = rows.map(|(reason, count)| vec![reason.clone(), count.to_string()]);
+    let rows = rows.map(|it| vec![it.because.clone(), it.runs.to_string()]);
     Section::new("Runs left out", ["because", "runs"], rows)
-}
-
-/// What does not apply.
-pub(super) fn missing() -> String {
-    "-".to_owned()
-}
-
-pub(super) fn percent(share: f64) -> String {
-    format!("{:.2}", share * 100.0)
-}
-
-/// With its sign, and no negative zero.
-fn signed_percent(share: f64) -> String {
-    let rounded = (share * 1e4).round() / 100.0 + 0.0;
-    format!("{rounded:+.2}")
-}
-
-pub(super) fn one_decimal(share: f64) -> String {
-    format!("{:.1}", share * 100.0)
-}
-
-pub(super) fn share(share: f64) -> String {
-    format!("{share:.3}")
 }
