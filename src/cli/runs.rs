@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use parlayout::instance;
-use parlayout::laboratory::runs::{self, Run, RunSetups, RunsFile, Verdict};
+use parlayout::laboratory::runs::{self, Run, RunSetups, RunsFile, fits};
 
 use super::evaluate::EvaluateFormat;
 use super::instance_arguments::JobArguments;
@@ -42,7 +42,7 @@ pub(crate) fn run(path: &Path, job: &JobArguments, format: EvaluateFormat) -> Re
             Ok(modelled) => {
                 let prediction = &modelled.prediction;
                 [
-                    Verdict::of(prediction.oom_probability).as_str().to_owned(),
+                    fits(prediction.oom_probability).to_owned(),
                     format!("{:.3}", prediction.memory.peak().gib()),
                     format!("{:.6}", prediction.step_time.value()),
                     format!("{:.6}", prediction.mfu.value()),

@@ -274,7 +274,7 @@ fn learned_residuals_fade_away_from_the_runs() {
     let deviations = learned.standard_deviations(&[near, far]);
     assert!(deviations[0] < 0.02 && (deviations[1] - 0.03).abs() < 1e-9);
     let mut job = observations[0].job(&setup);
-    let cell = observations[0].shape.layout.combination;
+    let cell = observations[0].modelled.layout.combination;
     let before = Costs::exact(&job, &cell);
     let factor = learned.logarithm(&near).exp();
     job.cluster.discrepancy = Some(learned);

@@ -97,7 +97,7 @@ fn every_command_names_faulty_rows_and_goes_on() {
         ),
         (
             row(&[("status", "runing")]),
-            "status `runing` is neither `ok` nor `oom`",
+            "column `status` holds `runing`, not `ok` or `oom`",
         ),
         ("32,4096".to_owned(), "it has 2 fields below 22 columns"),
     ];

@@ -45,11 +45,8 @@ pub(crate) fn run(arguments: &BacktestArguments, colour: Colour) -> Result<u8> {
             Some(basis) => ("given figures", basis),
             None => ("shipped figures", as_shipped(&in_sample)),
         };
-        let report = report(arguments, name, basis, cases, skipped)?;
-        let report = BacktestReport {
-            in_sample,
-            ..report
-        };
+        let mut report = report(arguments, name, basis, cases, skipped);
+        report.in_sample = in_sample;
         Answer::new(vec![report], None)
     };
     show(arguments, &answer, colour)?;
@@ -62,13 +59,13 @@ fn report<'a>(
     basis: String,
     cases: Vec<Case<'a>>,
     skipped: Vec<Skipped>,
-) -> Result<BacktestReport<'a>> {
-    let report = BacktestReport::new(name, basis, cases, &arguments.max_oom_risk)?;
-    Ok(BacktestReport {
+) -> BacktestReport<'a> {
+    let report = BacktestReport::new(name, basis, cases, &arguments.max_oom_risk);
+    BacktestReport {
         by: arguments.rows().unwrap_or(report.by),
         skipped,
         ..report
-    })
+    }
 }
 
 /// The sources of the cases whose runs figures of the catalog were fitted to.
@@ -157,7 +154,7 @@ fn leave_one_out<'a>(
              its source, from {}.{memory}",
             believed(belief),
         );
-        report(arguments, name, basis, predicted, skipped)
+        Ok(report(arguments, name, basis, predicted, skipped))
     });
     reports.into_iter().collect()
 }
@@ -176,7 +173,7 @@ fn draw(
         seed: arguments.seed,
         max_oom_risk: arguments.max_oom_risk[0],
     };
-    let transfers = backtest::transfers(&settings, &options)?;
+    let transfers = backtest::transfers(&settings, &options).map_err(not_modelled)?;
     if transfers.is_empty() {
         bail!(
             "no source has enough runs with a speed for `--calibrate-on {runs}`\nhint: a few must \

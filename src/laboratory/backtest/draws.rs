@@ -9,7 +9,6 @@ use crate::laboratory::calibrate::{
     self, Adoption, FitOptions, Observation, Priors, Speeds, Verdict,
 };
 use crate::laboratory::runs::{Setup, Skip};
-use crate::planner::PlanError;
 
 use super::case::Case;
 use super::held_out::{HeldOut, Predicted, means};
@@ -28,23 +27,6 @@ pub struct DrawOptions {
     pub seed: u64,
     /// Largest accepted probability of running out of memory, at which layouts are picked.
     pub max_oom_risk: f64,
-}
-
-/// Why draws could not be scored.
-#[derive(Debug, thiserror::Error)]
-pub enum DrawError {
-    /// A run cannot be modelled.
-    #[error("a run cannot be modelled: {0}")]
-    Skip(String),
-    /// The solver failed.
-    #[error(transparent)]
-    Plan(#[from] PlanError),
-}
-
-impl From<Skip> for DrawError {
-    fn from(skip: Skip) -> Self {
-        Self::Skip(skip.0)
-    }
 }
 
 /// What calibration makes of one setting, or of a source with several settings, each calibrated for
@@ -82,8 +64,8 @@ const FEWEST_LEFT: usize = 3;
 ///
 /// # Errors
 ///
-/// If a run cannot be modelled or the solver fails.
-pub fn transfers(settings: &[Setting], options: &DrawOptions) -> Result<Vec<Transfer>, DrawError> {
+/// If a run cannot be modelled.
+pub fn transfers(settings: &[Setting], options: &DrawOptions) -> Result<Vec<Transfer>, Skip> {
     let drawn: Vec<Drawn> = settings
         .iter()
         .filter_map(|setting| drawn(setting, options).transpose())
@@ -106,7 +88,7 @@ struct Drawn<'a> {
     draws: Vec<Draw>,
 }
 
-fn drawn<'a>(setting: &'a Setting, options: &DrawOptions) -> Result<Option<Drawn<'a>>, DrawError> {
+fn drawn<'a>(setting: &'a Setting, options: &DrawOptions) -> Result<Option<Drawn<'a>>, Skip> {
     let observations = setting.observations.iter().enumerate();
     let timed: Vec<usize> = observations
         .filter(|(_, observation)| observation.step_time.is_some())
@@ -159,12 +141,8 @@ struct Draw {
     zero_shot: Predicted,
     calibrated: Predicted,
     accepted: Predicted,
-    /// Calibrations with fitted speeds accepted.
-    fits: usize,
-    /// Calibrations with the level accepted.
-    levels: usize,
-    /// Calibrations.
-    calibrations: usize,
+    /// The speeds that each calibration adopts.
+    speeds: Vec<Speeds>,
 }
 
 impl Draw {
@@ -173,7 +151,7 @@ impl Draw {
         before: &Setup,
         drawn: &[usize],
         max_oom_risk: f64,
-    ) -> Result<Self, DrawError> {
+    ) -> Result<Self, Skip> {
         let evidence: Vec<&Observation> =
             drawn.iter().map(|&it| &setting.observations[it]).collect();
         let priors = Priors {
@@ -200,9 +178,7 @@ impl Draw {
             zero_shot,
             calibrated,
             accepted,
-            fits: usize::from(tested.speeds == Speeds::Fitted),
-            levels: usize::from(tested.speeds == Speeds::Level),
-            calibrations: 1,
+            speeds: vec![tested.speeds],
         })
     }
 
@@ -210,22 +186,21 @@ impl Draw {
         self.zero_shot.extend(&other.zero_shot);
         self.calibrated.extend(&other.calibrated);
         self.accepted.extend(&other.accepted);
-        self.fits += other.fits;
-        self.levels += other.levels;
-        self.calibrations += other.calibrations;
+        self.speeds.extend_from_slice(&other.speeds);
     }
 
     /// Whether accepted figures rank the runs worse than before. Levels differ between the settings
     /// of a source.
     fn ranks_worse(&self) -> bool {
-        let moved = self.fits > 0 || self.calibrations > 1;
+        let moved = self.speeds.contains(&Speeds::Fitted) || self.speeds.len() > 1;
         moved && self.accepted.rank() < self.zero_shot.rank()
     }
 }
 
 fn summary(name: &str, drawn: &Drawn) -> Transfer {
     let draws = &drawn.draws;
-    let sum = |count: fn(&Draw) -> usize| draws.iter().map(count).sum();
+    let speeds: Vec<Speeds> = draws.iter().flat_map(|draw| draw.speeds.clone()).collect();
+    let adopted = |kind: Speeds| speeds.iter().filter(|&&speeds| speeds == kind).count();
     Transfer {
         setting: name.to_owned(),
         source: drawn.source.to_owned(),
@@ -233,9 +208,9 @@ fn summary(name: &str, drawn: &Drawn) -> Transfer {
         zero_shot: means(draws.iter().map(|draw| &draw.zero_shot)),
         calibrated: means(draws.iter().map(|draw| &draw.calibrated)),
         accepted: means(draws.iter().map(|draw| &draw.accepted)),
-        draws: sum(|draw| draw.calibrations),
-        accepted_draws: sum(|draw| draw.fits),
-        level_draws: sum(|draw| draw.levels),
+        draws: speeds.len(),
+        accepted_draws: adopted(Speeds::Fitted),
+        level_draws: adopted(Speeds::Level),
         rank_worse: draws.iter().filter(|draw| draw.ranks_worse()).count(),
     }
 }

@@ -12,33 +12,20 @@ mod speed;
 mod sweep;
 
 use super::case::Case;
+use crate::choice::choice;
 use sweep::{Shape, Side, Sweep};
 
-/// Whether the cost model says the same as the runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-#[schemars(inline)]
-pub enum Reproduced {
-    /// It does.
-    Yes,
-    /// It does not.
-    No,
-    /// The runs do not measure it; the cost model says what the paper says.
-    #[serde(rename = "predicted only")]
-    PredictedOnly,
-}
-
-impl Reproduced {
-    /// The spelling in output.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Yes => "yes",
-            Self::No => "no",
-            Self::PredictedOnly => "predicted only",
-        }
+choice!(
+    /// Whether the cost model says the same as the runs.
+    Reproduced {
+        /// It does.
+        Yes = "yes",
+        /// It does not.
+        No = "no",
+        /// The runs do not measure it; the cost model says what the paper says.
+        PredictedOnly = "predicted only",
     }
-}
+);
 
 /// One finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]

@@ -3,10 +3,9 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::laboratory::runs::Setup;
+use crate::laboratory::runs::{Setup, Skip};
 
 use super::case::Case;
-use super::draws::DrawError;
 use super::leave_one_out::again;
 use super::pick::{contenders, pick};
 use super::scores::{Errors, Verdicts, rank_of};
@@ -46,17 +45,13 @@ pub(super) struct Predicted {
 
 impl Predicted {
     /// Predicts the runs with these figures, and picks layouts at this accepted risk.
-    pub(super) fn new(
-        cases: &[&Case],
-        setup: &Setup,
-        max_oom_risk: f64,
-    ) -> Result<Self, DrawError> {
+    pub(super) fn new(cases: &[&Case], setup: &Setup, max_oom_risk: f64) -> Result<Self, Skip> {
         let cases = again(cases.iter().copied(), setup)?;
         let cases: Vec<&Case> = cases.iter().collect();
         let mut picks = Vec::new();
         for (_, group) in by_name(&cases, |case| case.group.as_str()) {
             let group: Vec<&Case> = group.into_iter().copied().collect();
-            let found = pick(&contenders(&group), max_oom_risk, 1)?;
+            let found = pick(&contenders(&group), max_oom_risk, 1);
             picks.extend(found.map(|pick| pick.solver));
         }
         let pair = |case: &&Case| Some((case.predicted_mfu(), case.timed()?));

@@ -19,7 +19,7 @@ mod scores;
 mod settings;
 
 pub use case::{Case, Skipped, cases};
-pub use draws::{DrawError, DrawOptions, Transfer, transfers};
+pub use draws::{DrawOptions, Transfer, transfers};
 pub use held_out::HeldOut;
 pub use leave_one_out::leave_one_out;
 pub use pick::{Contender, Pick, PickEnd, contenders, pick};
@@ -28,7 +28,6 @@ pub use scores::{Errors, Picks, Scores, Verdicts};
 pub use settings::{Belief, Setting, settings};
 
 use crate::laboratory::by_name;
-use crate::planner::PlanError;
 
 use scores::Group;
 
@@ -61,17 +60,12 @@ pub struct Backtest {
 }
 
 /// Scores the cases, picking layouts at each of the accepted risks of running out of memory.
-///
-/// # Errors
-///
-/// When the solver fails.
-pub fn score(cases: &[Case], risks: &[f64]) -> Result<Backtest, PlanError> {
+#[must_use]
+pub fn score(cases: &[Case], risks: &[f64]) -> Backtest {
     let named = by_name(cases, |case| (&case.run.source, &case.group));
     let members: Vec<Vec<&Case>> = named.iter().map(|(_, cases)| cases.clone()).collect();
-    let picks = risks
-        .iter()
-        .map(|&risk| pick::picks(&members, risk))
-        .collect::<Result<Vec<_>, _>>()?;
+    let picks = risks.iter().map(|&risk| pick::picks(&members, risk));
+    let picks: Vec<Vec<Option<Pick>>> = picks.collect();
     let groups: Vec<Group> = members
         .into_iter()
         .enumerate()
@@ -87,7 +81,7 @@ pub fn score(cases: &[Case], risks: &[f64]) -> Result<Backtest, PlanError> {
     };
     let sources = by_name(&groups, |group| &group.cases[0].run.source);
     let all: Vec<&Group> = groups.iter().collect();
-    Ok(Backtest {
+    Backtest {
         risks: risks.to_vec(),
         groups: named
             .iter()
@@ -100,7 +94,7 @@ pub fn score(cases: &[Case], risks: &[f64]) -> Result<Backtest, PlanError> {
             .collect(),
         total: Scores::of(&all, risks),
         reliability: reliability(cases),
-    })
+    }
 }
 
 /// Tables of the sources that have runs out of memory, then of all runs.

@@ -2,9 +2,10 @@
 
 use rayon::prelude::*;
 
+use crate::laboratory::by_name;
+use crate::laboratory::runs::Status;
 use crate::laboratory::statistics::mean;
 use crate::layout::{AttentionKernel, Checkpointing, RmsNormKernel};
-use crate::planner::PlanError;
 use crate::planner::given_layouts::{self, GivenLayout};
 
 use super::case::Case;
@@ -25,34 +26,23 @@ pub struct Contender<'a> {
 /// In the order of the file.
 #[must_use]
 pub fn contenders<'a>(group: &[&'a Case<'a>]) -> Vec<Contender<'a>> {
-    let mut found: Vec<(Contender, f64)> = Vec::new();
-    for &case in group {
-        let value = if case.ran_out_of_memory() {
-            0.0
-        } else if let Some(mfu) = case.timed() {
-            mfu
-        } else {
-            continue;
+    let valued = group.iter().filter_map(|&case| {
+        let value = match case.run.status {
+            Status::OutOfMemory => 0.0,
+            _ => case.timed()?,
         };
-        let number = case.layout_number;
-        match found
-            .iter_mut()
-            .find(|(known, _)| known.case.layout_number == number)
-        {
-            Some((known, count)) => {
-                known.measured = (known.measured * *count + value) / (*count + 1.0);
-                *count += 1.0;
-            }
-            None => found.push((
-                Contender {
-                    case,
-                    measured: value,
-                },
-                1.0,
-            )),
+        Some((case, value))
+    });
+    let valued: Vec<(&Case, f64)> = valued.collect();
+    let layouts = by_name(&valued, |(case, _)| case.layout_number);
+    let contender = |alike: &Vec<&(&'a Case<'a>, f64)>| {
+        let values: Vec<f64> = alike.iter().map(|(_, value)| *value).collect();
+        Contender {
+            case: alike[0].0,
+            measured: mean(&values).unwrap_or_default(),
         }
-    }
-    found.into_iter().map(|(contender, _)| contender).collect()
+    };
+    layouts.iter().map(|(_, alike)| contender(alike)).collect()
 }
 
 /// What several ways of choosing make of one group: measured utilisation of the choice over the
@@ -85,33 +75,19 @@ pub enum PickEnd {
 
 /// Picks among the contenders of one group at the accepted risk of running out of memory; `None`
 /// with fewer than two, or where none trained. The solver is asked for its `top` best.
-///
-/// # Errors
-///
-/// When the solver fails.
-pub fn pick(
-    contenders: &[Contender],
-    max_oom_risk: f64,
-    top: usize,
-) -> Result<Option<Pick>, PlanError> {
+#[must_use]
+pub fn pick(contenders: &[Contender], max_oom_risk: f64, top: usize) -> Option<Pick> {
     let best = best_measured(contenders);
     if contenders.len() < 2 || best <= 0.0 {
-        return Ok(None);
+        return None;
     }
     let layouts: Vec<GivenLayout> = contenders.iter().map(given).collect();
     let chosen = given_layouts::best(&layouts, max_oom_risk, top);
-    Ok(Some(judge(contenders, &chosen, best, max_oom_risk)))
+    Some(judge(contenders, &chosen, best, max_oom_risk))
 }
 
 /// Picks in every group, in parallel.
-///
-/// # Errors
-///
-/// When the solver fails.
-pub(super) fn picks(
-    groups: &[Vec<&Case>],
-    max_oom_risk: f64,
-) -> Result<Vec<Option<Pick>>, PlanError> {
+pub(super) fn picks(groups: &[Vec<&Case>], max_oom_risk: f64) -> Vec<Option<Pick>> {
     groups
         .par_iter()
         .map(|group| pick(&contenders(group), max_oom_risk, TOP))

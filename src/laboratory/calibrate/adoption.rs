@@ -10,6 +10,7 @@ use super::observation::Observation;
 use super::outliers::{Outlier, outliers};
 use super::priors::Priors;
 use super::stated::{self, Common, Fact};
+use crate::choice::choice;
 use crate::cluster::{CalibrationKind, MemoryError};
 use crate::figures::Seen;
 use crate::laboratory::runs::{Setup, Status};
@@ -23,18 +24,17 @@ pub enum Adoption {
     Always,
 }
 
-/// Which speeds are in use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[schemars(inline)]
-pub enum Speeds {
-    /// The shipped ones.
-    Shipped,
-    /// The shipped ones times one factor on every duration.
-    Level,
-    /// The fitted ones.
-    Fitted,
-}
+choice!(
+    /// Which speeds are in use.
+    Speeds {
+        /// The shipped ones.
+        Shipped = "shipped",
+        /// The shipped ones times one factor on every duration.
+        Level = "level",
+        /// The fitted ones.
+        Fitted = "fitted",
+    }
+);
 
 /// Evidence of a calibration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]

@@ -11,6 +11,7 @@ use serde::Serialize;
 use super::fit::{FitOptions, censored, fit};
 use super::observation::Observation;
 use super::priors::Priors;
+use crate::choice::choice;
 use crate::cost_model::flops;
 use crate::figures::Seen;
 use crate::laboratory::runs::Setup;
@@ -20,16 +21,15 @@ use crate::quantity::{Bytes, Seconds};
 /// Most folds.
 const FOLDS: usize = 5;
 
-/// What a score is the mean of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[schemars(inline)]
-pub enum Measure {
-    /// `|ln(predicted / measured)|`.
-    Error,
-    /// `sqrt(-2 ln p)`, `p` the predicted probability of what happened: fitted or not.
-    Deviance,
-}
+choice!(
+    /// What a score is the mean of.
+    Measure {
+        /// `|ln(predicted / measured)|`.
+        Error = "error",
+        /// `sqrt(-2 ln p)`, `p` the predicted probability of what happened: fitted or not.
+        Deviance = "deviance",
+    }
+);
 
 /// How well a set of runs is predicted.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
@@ -61,22 +61,21 @@ pub struct Validation {
     pub spread: f64,
 }
 
-/// Whether a fit takes the place of the shipped figures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[schemars(inline)]
-pub enum Verdict {
-    /// It does.
-    Accepted,
-    /// Fewer than two distinct runs: nothing can be held out.
-    Untested,
-    /// Runs that it has not seen are not predicted better.
-    ErrorNotBetter,
-    /// It does not rank runs that it has not seen better.
-    RankingNotBetter,
-    /// Even so runs are off by a factor of two and more: something else is wrong, such as a unit.
-    Implausible,
-}
+choice!(
+    /// Whether a fit takes the place of the shipped figures.
+    Verdict {
+        /// It does.
+        Accepted = "accepted",
+        /// Fewer than two distinct runs: nothing can be held out.
+        Untested = "untested",
+        /// Runs that it has not seen are not predicted better.
+        ErrorNotBetter = "error_not_better",
+        /// It does not rank runs that it has not seen better.
+        RankingNotBetter = "ranking_not_better",
+        /// Even so runs are off by a factor of two and more: something else is wrong, such as a unit.
+        Implausible = "implausible",
+    }
+);
 
 /// Error of a logarithm, a factor of two, beyond which no physical parameter is to blame.
 const IMPLAUSIBLE: f64 = std::f64::consts::LN_2;

@@ -6,7 +6,7 @@ use crate::cost_model::{self, Costs, flops};
 use crate::figures::Seen;
 use crate::framework::LoggedPeak;
 use crate::job::Job;
-use crate::laboratory::runs::{self, Place, Run, Setup, Shape, Skip, Stated, Status};
+use crate::laboratory::runs::{self, Modelled, Place, Run, Setup, Skip, Stated, Status};
 use crate::quantity::{Bytes, Seconds};
 
 /// One measured run as a fit sees it.
@@ -15,7 +15,7 @@ pub struct Observation {
     /// Where the run stands.
     pub place: Place,
     /// Job and layout.
-    pub shape: Shape,
+    pub modelled: Modelled,
     /// Figures that the row states for itself.
     pub stated: Stated,
     /// Measured step time, where it is representative.
@@ -52,13 +52,13 @@ impl Observation {
     ///
     /// The reason why the row cannot be modelled.
     pub fn new(run: &Run, setup: &Setup) -> Result<Self, Skip> {
-        let shape = runs::shape(run, setup)?;
+        let modelled = runs::model(run, setup)?;
         let ran = run.status == Status::Ok;
         let step_time = run
             .step_time
             .filter(|&time| time > 0.0)
             .map(Seconds::new)
-            .or_else(|| from_utilisation(run, &shape.job))
+            .or_else(|| from_utilisation(run, &modelled.job))
             .filter(|_| ran && run.timing_usable);
         let peak = run.peak_memory.filter(|&peak| ran && peak > 0.0);
         Ok(Self {
@@ -72,14 +72,14 @@ impl Observation {
                 (None, LoggedPeak::FirstStage) => PeakStage::Number(0),
             },
             status: run.status,
-            shape,
+            modelled,
         })
     }
 
     /// The job of the run with the figures of this cluster and framework.
     #[must_use]
     pub fn job(&self, setup: &Setup) -> Job {
-        let own = &self.shape.job.cluster;
+        let own = &self.modelled.job.cluster;
         let mut job = Job {
             cluster: Cluster {
                 gpus: own.gpus,
@@ -87,7 +87,7 @@ impl Observation {
                 ..setup.cluster.clone()
             },
             framework: setup.framework.clone(),
-            ..self.shape.job.clone()
+            ..self.modelled.job.clone()
         };
         self.stated.apply(&mut job.cluster, &mut job.framework);
         job
@@ -96,32 +96,33 @@ impl Observation {
     /// GPUs of a node of the run.
     #[must_use]
     pub fn gpus_per_node(&self) -> u32 {
-        self.shape.job.cluster.gpus_per_node
+        self.modelled.job.cluster.gpus_per_node
     }
 
     /// Whether the run used several nodes.
     #[must_use]
     pub fn spans_nodes(&self) -> bool {
-        self.shape.job.cluster.gpus > self.gpus_per_node()
+        self.modelled.job.cluster.gpus > self.gpus_per_node()
     }
 
     /// The coefficients of the run's cell.
     #[must_use]
     pub fn costs(&self, job: &Job) -> Costs {
-        Costs::exact(job, &self.shape.layout.combination).with_vocabulary(self.shape.vocabulary)
+        Costs::exact(job, &self.modelled.layout.combination)
+            .with_vocabulary(self.modelled.vocabulary)
     }
 
     /// Predicted step time.
     #[must_use]
     pub fn predicted_time(&self, job: &Job) -> Seconds {
-        cost_model::duration(&self.costs(job), &self.shape.layout.stages)
+        cost_model::duration(&self.costs(job), &self.modelled.layout.stages)
     }
 
     /// Predicted peak of the stage that was measured, and of the fullest.
     #[must_use]
     pub fn predicted_peaks(&self, job: &Job) -> (Bytes, Bytes) {
         let costs = self.costs(job);
-        let stages = &self.shape.layout.stages;
+        let stages = &self.modelled.layout.stages;
         let peak = |index: u32, stage| cost_model::stage_peak(&costs, index, stage);
         let peaks = (0..).zip(stages).map(|(index, stage)| peak(index, stage));
         let fullest = peaks.fold(Bytes::ZERO, Bytes::max);
@@ -161,13 +162,13 @@ impl Observation {
     /// Where the run lies among others.
     #[must_use]
     pub fn features(&self) -> [f64; DIMENSIONS] {
-        discrepancy::features_of(&self.shape.job, &self.shape.layout)
+        discrepancy::features_of(&self.modelled.job, &self.modelled.layout)
     }
 
     /// Whether two runs are alike in all that the cost model knows.
     #[must_use]
     pub fn is_alike(&self, other: &Self) -> bool {
-        let (one, two) = (&self.shape, &other.shape);
+        let (one, two) = (&self.modelled, &other.modelled);
         one.layout == two.layout
             && one.vocabulary == two.vocabulary
             && self.stated == other.stated

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::observation::Observation;
+use crate::choice::choice;
 use crate::cost_model::memory::oom_probability;
 use crate::figures::Seen;
 use crate::job::Job;
@@ -24,18 +25,17 @@ pub struct Outlier {
     pub predicted: f64,
 }
 
-/// What of a run is missed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[schemars(inline)]
-pub enum Missed {
-    /// The step time.
-    StepTime,
-    /// The peak.
-    Peak,
-    /// It ran though it should not have fitted, or the other way round.
-    Ending,
-}
+choice!(
+    /// What of a run is missed.
+    Missed {
+        /// The step time.
+        StepTime = "step_time",
+        /// The peak.
+        Peak = "peak",
+        /// It ran though it should not have fitted, or the other way round.
+        Ending = "ending",
+    }
+);
 
 /// Errors below this are never outliers.
 const LEAST: f64 = 0.10;

@@ -8,73 +8,65 @@ pub struct Missing {
     /// What it is, and why it is unknown, for people.
     pub what: String,
     /// The argument of the command line that states it.
-    pub flag: &'static str,
+    pub flag: String,
 }
 
-/// What must be known, the columns that say it, the argument of the command line that states it, and
-/// the flags of scripts that do, without sections.
-const NEEDED: [(&str, &str, &str, &str); 10] = [
+/// What must be known, the columns that say it, and the flags of scripts that do, without sections.
+const NEEDED: [(&str, &str, &str); 10] = [
     (
         "the network",
         "layers hidden heads ffn",
-        "`--model`",
         "num_layers hidden_size ffn_hidden_size num_attention_heads",
     ),
-    (
-        "the key-value heads",
-        "kv_heads",
-        "`--model`",
-        "num_query_groups",
-    ),
+    ("the key-value heads", "kv_heads", "num_query_groups"),
     (
         "the number of GPUs",
         "gpus",
-        "`--gpus`",
         "world_size nnodes nodes nproc_per_node gpus_per_node",
     ),
-    (
-        "the sequence length",
-        "seq_len",
-        "`--sequence-length`",
-        "seq_length seq_len",
-    ),
+    ("the sequence length", "seq_len", "seq_length seq_len"),
     (
         "the global batch",
         "global_batch",
-        "`--global-batch`",
         "global_batch_size local_batch_size",
     ),
     (
         "the micro-batch",
         "micro_batch",
-        "`--layout micro_batch=…`",
         "micro_batch_size local_batch_size",
     ),
     (
         "the tensor-parallel degree",
         "tensor_parallel",
-        "`--layout tensor_parallel=…`",
         "tensor_model_parallel_size tensor_parallel_degree",
     ),
     (
         "the pipeline stages",
         "pipeline_parallel",
-        "`--layout pipeline_parallel=…`",
         "pipeline_model_parallel_size pipeline_parallel_degree",
     ),
     (
         "the context-parallel degree",
         "context_parallel",
-        "`--layout context_parallel=…`",
         "context_parallel_size context_parallel_degree",
     ),
     (
         "what is recomputed",
         "checkpointing",
-        "`--layout checkpointing=…`",
         "recompute_granularity mode",
     ),
 ];
+
+/// The argument of the command line that states a column.
+fn flag(columns: &str) -> String {
+    match columns {
+        "layers hidden heads ffn" | "kv_heads" => "`--model`".to_owned(),
+        "gpus" => "`--gpus`".to_owned(),
+        "seq_len" => "`--sequence-length`".to_owned(),
+        "global_batch" => "`--global-batch`".to_owned(),
+        column => format!("`--layout {column}=…`"),
+    }
+}
 
 /// Columns for which the usual value stands in unless a script states another.
 const USUAL: [&str; 3] = ["kv_heads", "context_parallel", "checkpointing"];
@@ -85,7 +77,7 @@ pub(super) fn missing(facts: &Facts) -> Vec<Missing> {
         let mut columns = columns.split(' ');
         columns.any(|column| facts.text(column).is_none())
     });
-    let missing = absent.filter_map(|&(what, columns, flag, arguments)| {
+    let missing = absent.filter_map(|&(what, columns, arguments)| {
         let stated = facts.unset.iter().find(|(name, _)| {
             let name = name.rsplit('.').next();
             arguments.split(' ').any(|argument| Some(argument) == name)
@@ -99,7 +91,7 @@ pub(super) fn missing(facts: &Facts) -> Vec<Missing> {
         });
         Some(Missing {
             what: format!("{what}{because}"),
-            flag,
+            flag: flag(columns),
         })
     });
     missing.collect()

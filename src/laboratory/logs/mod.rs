@@ -8,7 +8,6 @@
 
 mod facts;
 mod launch;
-mod layout_keys;
 mod log;
 mod megatron;
 mod megatron_flags;
@@ -25,9 +24,8 @@ mod torchtitan;
 mod torchtitan_config;
 mod yaml;
 
-pub use facts::Facts;
+pub use facts::{Facts, layout};
 pub use launch::{LaunchError, launch};
-pub use layout_keys::layout;
 pub use log::{Log, Peak, SteadyStep, read};
 pub use missing::Missing;
 pub use run::{LogError, run};

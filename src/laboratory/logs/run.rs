@@ -46,7 +46,7 @@ fn whats(missing: &[Missing]) -> String {
 }
 
 fn flags(missing: &[Missing]) -> String {
-    let mut flags: Vec<&str> = missing.iter().map(|one| one.flag).collect();
+    let mut flags: Vec<&str> = missing.iter().map(|one| one.flag.as_str()).collect();
     flags.dedup();
     flags.join(", ")
 }

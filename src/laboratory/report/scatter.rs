@@ -4,30 +4,18 @@
 use maud::{Markup, PreEscaped, html};
 use plotters::prelude::*;
 
+use crate::laboratory::by_name;
 use crate::report::plot::{Axis, INK, Scale, font, framed};
 
 /// A point with the series that it belongs to.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Point {
-    /// Measured value.
-    pub(crate) measured: f64,
-    /// Predicted value.
-    pub(crate) predicted: f64,
-    /// Position of its series.
-    pub(crate) series: usize,
+    /// Measured and predicted value.
+    pub(crate) at: (f64, f64),
+    /// Name of its series.
+    pub(crate) series: String,
     /// What it is, shown when pointed at.
     pub(crate) label: String,
-}
-
-/// What to draw.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Scatter {
-    /// Name of the quantity with its unit.
-    pub(crate) quantity: String,
-    /// Names of the series, in the order of the legend.
-    pub(crate) series: Vec<String>,
-    /// The points.
-    pub(crate) points: Vec<Point>,
 }
 
 /// Side of the square plot with its axes.
@@ -45,70 +33,61 @@ const COLOURS: [&str; 10] = [
     "#7f7f7f", "#bcbd22",
 ];
 
-impl Scatter {
-    /// The drawing.
-    pub(crate) fn svg(&self) -> Markup {
-        let mut frame = String::new();
-        let marks = self.draw_frame(&mut frame);
-        let frame = frame.trim_end().trim_end_matches("</svg>");
-        html! { (PreEscaped(frame)) (marks) (PreEscaped("</svg>\n")) }
-    }
+/// The drawing of a quantity, which is named with its unit.
+pub(crate) fn scatter(quantity: &str, points: &[Point]) -> Markup {
+    let mut frame = String::new();
+    let marks = draw_frame(&mut frame, quantity, points);
+    let frame = frame.trim_end().trim_end_matches("</svg>");
+    html! { (PreEscaped(frame)) (marks) (PreEscaped("</svg>\n")) }
+}
 
-    /// Draws all but the points and the marks of the legend, which it returns.
-    fn draw_frame(&self, svg: &mut String) -> Markup {
-        const WRITTEN: &str = "memory takes every write";
-        let height = SIDE.max((self.series.len() as u32 + 2) * ENTRY as u32);
-        let root = SVGBackend::with_string(svg, (SIDE + LEGEND, height)).into_drawing_area();
-        let (square, _) = root.split_horizontally(SIDE);
-        let (square, _) = square.split_vertically(SIDE);
-        let show = |tick: f64| {
-            let text = format!("{tick:.9}");
-            text.trim_end_matches('0').trim_end_matches('.').to_owned()
-        };
-        let axis =
-            |what: &str| Axis::new(&format!("{what} {}", self.quantity), Scale::Linear, show);
-        let points = self.points.iter();
-        // One scale for both axes, so that the diagonal is where prediction equals measurement.
-        let all = points.flat_map(|it| [it.measured, it.predicted]);
-        let all: Vec<(f64, f64)> = all.chain([0.0]).map(|value| (value, value)).collect();
-        let axes = (&axis("measured"), &axis("predicted"));
-        let mut chart = framed(&square, axes, &all).expect(WRITTEN);
-        let ends = chart.x_range();
-        let diagonal = [(ends.start, ends.start), (ends.end, ends.end)];
-        let diagonal = DashedLineSeries::new(diagonal, 6, 4, INK.stroke_width(1));
-        chart.draw_series(diagonal).expect(WRITTEN);
-        let marks = html! {
-            @for point in self.largest_series_first() {
-                (mark(chart.backend_coord(&(point.measured, point.predicted)), point.series, &point.label))
-            }
-            @for index in 0..self.series.len() {
-                (mark((SIDE as i32 + 12, ENTRY * (index as i32 + 1)), index, &self.series[index]))
-            }
-        };
-        for (index, name) in self.series.iter().enumerate() {
-            let count = self.points.iter().filter(|it| it.series == index).count();
-            let mut short: String = name.chars().take(NAME).collect();
-            if short.len() < name.len() {
-                short.push('…');
-            }
-            let at = (SIDE as i32 + 24, ENTRY * (index as i32 + 1) - 7);
-            let text = format!("{short} ({count})");
-            root.draw_text(&text, &font(13).color(&INK), at)
-                .expect(WRITTEN);
+/// Draws all but the points and the marks of the legend, which it returns.
+fn draw_frame(svg: &mut String, quantity: &str, points: &[Point]) -> Markup {
+    const WRITTEN: &str = "memory takes every write";
+    let series = by_name(points, |point| point.series.as_str());
+    let height = SIDE.max((series.len() as u32 + 2) * ENTRY as u32);
+    let root = SVGBackend::with_string(svg, (SIDE + LEGEND, height)).into_drawing_area();
+    let (square, _) = root.split_horizontally(SIDE);
+    let (square, _) = square.split_vertically(SIDE);
+    let show = |tick: f64| {
+        let text = format!("{tick:.9}");
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    };
+    let axis = |what: &str| Axis::new(&format!("{what} {quantity}"), Scale::Linear, show);
+    // One scale for both axes, so that the diagonal is where prediction equals measurement.
+    let all = points.iter().flat_map(|it| [it.at.0, it.at.1]);
+    let all: Vec<(f64, f64)> = all.chain([0.0]).map(|value| (value, value)).collect();
+    let axes = (&axis("measured"), &axis("predicted"));
+    let mut chart = framed(&square, axes, &all).expect(WRITTEN);
+    let ends = chart.x_range();
+    let diagonal = [(ends.start, ends.start), (ends.end, ends.end)];
+    let diagonal = DashedLineSeries::new(diagonal, 6, 4, INK.stroke_width(1));
+    chart.draw_series(diagonal).expect(WRITTEN);
+    for (index, (name, members)) in series.iter().enumerate() {
+        let mut short: String = name.chars().take(NAME).collect();
+        if short.len() < name.len() {
+            short.push('…');
         }
-        root.present().expect(WRITTEN);
-        marks
+        let at = (SIDE as i32 + 24, ENTRY * (index as i32 + 1) - 7);
+        let text = format!("{short} ({})", members.len());
+        root.draw_text(&text, &font(13).color(&INK), at)
+            .expect(WRITTEN);
     }
-
-    /// The points in the order of drawing: small series are not to disappear under large ones.
-    fn largest_series_first(&self) -> Vec<&Point> {
-        let mut sizes = vec![0_usize; self.series.len()];
-        for point in &self.points {
-            sizes[point.series] += 1;
+    root.present().expect(WRITTEN);
+    // Small series are not to disappear under large ones.
+    let mut drawn: Vec<(usize, &Vec<&Point>)> = series
+        .iter()
+        .map(|(_, members)| members)
+        .enumerate()
+        .collect();
+    drawn.sort_by_key(|(_, members)| std::cmp::Reverse(members.len()));
+    html! {
+        @for (index, members) in drawn {
+            @for point in members { (mark(chart.backend_coord(&point.at), index, &point.label)) }
         }
-        let mut points: Vec<&Point> = self.points.iter().collect();
-        points.sort_by_key(|point| (std::cmp::Reverse(sizes[point.series]), point.series));
-        points
+        @for (index, (name, _)) in series.iter().enumerate() {
+            (mark((SIDE as i32 + 12, ENTRY * (index as i32 + 1)), index, name))
+        }
     }
 }
 
@@ -130,12 +109,12 @@ mod tests {
 
     #[test]
     fn names_cannot_break_the_drawing() {
-        let scatter = Scatter {
-            quantity: "MFU".to_owned(),
-            series: vec!["<b>&\"".to_owned()],
-            points: vec![],
+        let point = Point {
+            at: (1.0, 2.0),
+            series: "<b>&\"".to_owned(),
+            label: String::new(),
         };
-        let svg = scatter.svg().into_string();
+        let svg = scatter("MFU", &[point]).into_string();
         assert!(svg.contains("&lt;b&gt;&amp;&quot;"));
         assert!(svg.contains("measured MFU") && svg.ends_with("</svg>\n"));
     }

@@ -6,9 +6,7 @@ use std::fmt::Arguments;
 use csv::StringRecord;
 
 use super::record::{NECESSARY, OPTIONAL, Status};
-
-/// Least likeness (Jaro-Winkler, 1 for equal names) at which a name may be a misspelling.
-const ALIKE: f64 = 0.85;
+use crate::reading::spelling::nearest;
 
 /// Necessary columns that a header lacks, each with a column of the file that may be meant.
 pub(super) fn missing(header: &StringRecord) -> Vec<String> {
@@ -16,7 +14,7 @@ pub(super) fn missing(header: &StringRecord) -> Vec<String> {
     absent
         .map(|column| {
             let unknown = header.iter().filter(|name| !is_known(name));
-            match nearest(column, unknown) {
+            match nearest(column, unknown).first() {
                 Some(name) => format!("`{column}` (is it `{name}`?)"),
                 None => format!("`{column}`"),
             }
@@ -46,7 +44,7 @@ pub(super) fn misspelt(header: &StringRecord) -> Vec<String> {
                 .iter()
                 .copied()
                 .filter(|column| !has(header, column));
-            let meant = nearest(name, absent)?;
+            let meant = *nearest(name, absent).first()?;
             Some(format!(
                 "the unknown column `{name}` is ignored: did you mean `{meant}`?"
             ))
@@ -60,21 +58,6 @@ fn has(header: &StringRecord, column: &str) -> bool {
 
 fn is_known(name: &str) -> bool {
     NECESSARY.contains(&name) || OPTIONAL.contains(&name)
-}
-
-/// The one of the candidates that is most alike.
-fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let plain = name.to_ascii_lowercase().replace([' ', '-', '.'], "_");
-    candidates
-        .map(|candidate| {
-            (
-                strsim::jaro_winkler(&plain, &candidate.to_ascii_lowercase()),
-                candidate,
-            )
-        })
-        .filter(|(likeness, _)| *likeness >= ALIKE)
-        .max_by(|(one, _), (other, _)| one.total_cmp(other))
-        .map(|(_, candidate)| candidate)
 }
 
 /// The columns of a row. A field that cannot be read counts as empty, and is noted.
@@ -118,10 +101,7 @@ impl<'f, 't> Fields<'f, 't> {
                 Some((end, _)) => format!("{}…", &text[..end]),
                 None => text.to_owned(),
             };
-            let fault = match column {
-                "status" => format!("status `{shown}` is {expected}"),
-                _ => format!("column `{column}` holds `{shown}`, not {expected}"),
-            };
+            let fault = format!("column `{column}` holds `{shown}`, not {expected}");
             self.faults.borrow_mut().push(fault);
         }
         found
@@ -189,7 +169,7 @@ impl<'f, 't> Fields<'f, 't> {
     }
 
     pub(super) fn status(&self, column: &str) -> Status {
-        let expected = format_args!("neither `ok` nor `oom`");
+        let expected = format_args!("`ok` or `oom`");
         let status = self.checked(column, expected, Status::parse);
         status.unwrap_or_default()
     }

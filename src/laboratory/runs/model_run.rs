@@ -7,7 +7,7 @@ use crate::cost_model::{self, Costs, Vocabulary};
 use crate::framework::{Framework, Partition};
 use crate::job::Job;
 use crate::layout::{
-    AttentionKernel, Combination, Layout, Recompute, RmsNormKernel, Schedule, SequenceParallel,
+    AttentionKernel, Checkpointing, Combination, Layout, RmsNormKernel, Schedule, SequenceParallel,
     Sharding, Stage,
 };
 use crate::quantity::BytesPerSecond;
@@ -34,38 +34,24 @@ pub struct Modelled {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skip(pub String);
 
-/// Whether a run will fit, with room for doubt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// Out of memory with a probability of at most 5 %.
-    Yes,
-    /// In between.
-    Borderline,
-    /// Out of memory with a probability of at least 95 %.
-    No,
+/// Refuses what does not hold.
+fn demand(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), Skip> {
+    if holds {
+        Ok(())
+    } else {
+        Err(Skip(otherwise()))
+    }
 }
 
-impl Verdict {
-    /// The verdict at this probability of running out of memory.
-    #[must_use]
-    pub fn of(oom_probability: f64) -> Self {
-        if oom_probability <= 0.05 {
-            Self::Yes
-        } else if oom_probability < 0.95 {
-            Self::Borderline
-        } else {
-            Self::No
-        }
-    }
-
-    /// The spelling in output.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Yes => "yes",
-            Self::Borderline => "borderline",
-            Self::No => "no",
-        }
+/// Whether a run will fit at this probability of running out of memory, with room for doubt.
+#[must_use]
+pub fn fits(oom_probability: f64) -> &'static str {
+    if oom_probability <= 0.05 {
+        "yes"
+    } else if oom_probability < 0.95 {
+        "borderline"
+    } else {
+        "no"
     }
 }
 
@@ -74,17 +60,6 @@ const MOST_LAYERS: u32 = 1024;
 
 /// Vocabulary assumed where a source names none: that of GPT-2, padded.
 const USUAL_VOCABULARY: u64 = 50_304;
-
-/// A run as the cost model sees it, before it says anything.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Shape {
-    /// The job.
-    pub job: Job,
-    /// Its layout.
-    pub layout: Layout,
-    /// Which stages hold embedding and head.
-    pub vocabulary: Vocabulary,
-}
 
 /// Figures of cluster and framework that a row states for itself.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -135,27 +110,6 @@ impl Stated {
 /// The reason why the row cannot be modelled.
 pub fn model(run: &Run, setup: &Setup) -> Result<Modelled, Skip> {
     readable(run)?;
-    let Shape {
-        job,
-        layout,
-        vocabulary,
-    } = shape(run, setup)?;
-    let costs = Costs::exact(&job, &layout.combination).with_vocabulary(vocabulary);
-    let prediction = cost_model::evaluate(&job, &costs, &layout.stages);
-    Ok(Modelled {
-        job,
-        layout,
-        vocabulary,
-        prediction,
-    })
-}
-
-/// Job and layout of the run: see [`model`].
-///
-/// # Errors
-///
-/// The reason why the row cannot be modelled.
-pub fn shape(run: &Run, setup: &Setup) -> Result<Shape, Skip> {
     let (mut cluster, mut framework) = (sized(run, &setup.cluster)?, setup.framework.clone());
     Stated::of(run).apply(&mut cluster, &mut framework);
     let job = Job {
@@ -168,59 +122,58 @@ pub fn shape(run: &Run, setup: &Setup) -> Result<Shape, Skip> {
         "vocab" | "synctwice" | "interlaced" => Vocabulary::Spread,
         _ => Vocabulary::Ends,
     };
-    Ok(Shape {
-        layout: layout(run, &job)?,
+    let layout = layout(run, &job)?;
+    let costs = Costs::exact(&job, &layout.combination).with_vocabulary(vocabulary);
+    let prediction = cost_model::evaluate(&job, &costs, &layout.stages);
+    Ok(Modelled {
         job,
+        layout,
         vocabulary,
+        prediction,
     })
 }
 
 /// Refuses a row with a fault.
 pub(super) fn readable(run: &Run) -> Result<(), Skip> {
-    match &run.fault {
-        Some(fault) => Err(Skip(format!("{}: {fault}", run.place()))),
-        None => Ok(()),
-    }
-}
-
-fn missing(column: &str) -> Skip {
-    Skip(format!("no {column} stated"))
+    let fault = run.fault.as_deref();
+    demand(fault.is_none(), || {
+        format!("{}: {}", run.place(), fault.unwrap_or_default())
+    })
 }
 
 /// A number that must be stated and not be zero.
 fn stated<N: Copy + PartialEq + Default>(value: Option<N>, column: &str) -> Result<N, Skip> {
-    value
-        .filter(|number| *number != N::default())
-        .ok_or_else(|| missing(column))
+    let stated = value.filter(|number| *number != N::default());
+    stated.ok_or_else(|| Skip(format!("no {column} stated")))
+}
+
+/// A choice by its name; `None` where the row does not say.
+fn choice<T>(what: &str, name: &str, parse: impl Fn(&str) -> Option<T>) -> Result<Option<T>, Skip> {
+    let chosen = parse(name).filter(|_| !name.is_empty());
+    demand(chosen.is_some() || name.is_empty(), || {
+        format!("{what} {name} is not modelled")
+    })?;
+    Ok(chosen)
 }
 
 fn transformer(run: &Run) -> Result<Transformer, Skip> {
-    if run.experts.is_some_and(|experts| experts > 1) {
-        return Err(Skip("mixtures of experts are not modelled".to_owned()));
-    }
+    demand(run.experts.is_none_or(|experts| experts <= 1), || {
+        "mixtures of experts are not modelled".to_owned()
+    })?;
     let heads = stated(run.heads, "heads")?;
     let hidden = stated(run.hidden, "hidden size")?;
-    let key_value_heads = run
-        .key_value_heads
-        .filter(|&count| count > 0)
-        .unwrap_or(heads);
+    let positive = |count: Option<u64>| count.filter(|&count| count > 0);
+    let key_value_heads = positive(run.key_value_heads).unwrap_or(heads);
     let layers = stated(run.layers, "layers")?;
-    let broken = if layers > MOST_LAYERS {
-        Some(format!("{layers} layers are more than {MOST_LAYERS}"))
-    } else if !hidden.is_multiple_of(heads) {
-        Some(format!(
-            "{heads} heads do not divide a hidden size of {hidden}"
-        ))
-    } else if !heads.is_multiple_of(key_value_heads) {
-        Some(format!(
-            "{key_value_heads} key-value heads do not divide {heads} heads"
-        ))
-    } else {
-        None
-    };
-    if let Some(reason) = broken {
-        return Err(Skip(reason));
-    }
+    demand(layers <= MOST_LAYERS, || {
+        format!("{layers} layers are more than {MOST_LAYERS}")
+    })?;
+    demand(hidden.is_multiple_of(heads), || {
+        format!("{heads} heads do not divide a hidden size of {hidden}")
+    })?;
+    demand(heads.is_multiple_of(key_value_heads), || {
+        format!("{key_value_heads} key-value heads do not divide {heads} heads")
+    })?;
     Ok(Transformer {
         name: run.model.clone(),
         layers,
@@ -233,15 +186,11 @@ fn transformer(run: &Run) -> Result<Transformer, Skip> {
             Some(2) => FeedForward::Plain,
             None | Some(0 | 3) => FeedForward::Gated,
             Some(other) => {
-                return Err(Skip(format!(
-                    "{other} feed-forward matrices are not modelled"
-                )));
+                let reason = format!("{other} feed-forward matrices are not modelled");
+                return Err(Skip(reason));
             }
         },
-        vocabulary: run
-            .vocabulary
-            .filter(|&size| size > 0)
-            .unwrap_or(USUAL_VOCABULARY),
+        vocabulary: positive(run.vocabulary).unwrap_or(USUAL_VOCABULARY),
         embeddings: Embeddings::Untied,
         normalization: Normalization::RmsNorm,
         biases: Biases::None,
@@ -252,9 +201,9 @@ fn transformer(run: &Run) -> Result<Transformer, Skip> {
 
 /// The cluster with the row's number of GPUs.
 fn sized(run: &Run, cluster: &Cluster) -> Result<Cluster, Skip> {
-    if run.gpus_per_node == Some(0) {
-        return Err(Skip("a node has 0 GPUs".to_owned()));
-    }
+    demand(run.gpus_per_node != Some(0), || {
+        "a node has 0 GPUs".to_owned()
+    })?;
     Ok(Cluster {
         gpus: stated(run.gpus, "GPU count")?,
         gpus_per_node: run.gpus_per_node.unwrap_or(cluster.gpus_per_node),
@@ -263,16 +212,16 @@ fn sized(run: &Run, cluster: &Cluster) -> Result<Cluster, Skip> {
 }
 
 fn workload(run: &Run) -> Result<Workload, Skip> {
-    let precision = match run.precision.as_str() {
-        "" | "bf16" => Precision::Bf16,
-        "fp16" => Precision::Fp16,
-        "fp8" | "mxfp8" => Precision::Fp8,
-        other => return Err(Skip(format!("precision {other} is not modelled"))),
-    };
+    let precision = choice("precision", &run.precision, |name| match name {
+        "bf16" => Some(Precision::Bf16),
+        "fp16" => Some(Precision::Fp16),
+        "fp8" | "mxfp8" => Some(Precision::Fp8),
+        _ => None,
+    });
     Ok(Workload {
         sequence_length: stated(run.sequence_length, "sequence length")?,
         global_batch: stated(run.global_batch, "global batch")?,
-        precision,
+        precision: precision?.unwrap_or(Precision::Bf16),
         optimizer: Optimizer::Adam,
         mfu_convention: FlopConvention::Paper,
     })
@@ -280,38 +229,28 @@ fn workload(run: &Run) -> Result<Workload, Skip> {
 
 fn layout(run: &Run, job: &Job) -> Result<Layout, Skip> {
     let mut cell = cell(run, &job.framework)?;
-    if cell.expert_parallel > 1 {
-        return Err(Skip("expert parallelism is not modelled".to_owned()));
-    }
-    if cell.gpus() != u64::from(job.cluster.gpus) {
-        return Err(Skip(format!(
-            "degrees multiply to {}, not to {} GPUs",
-            cell.gpus(),
-            job.cluster.gpus
-        )));
-    }
-    let micro_batches = cell.micro_batches(job.workload.global_batch);
-    if micro_batches == 0 {
-        return Err(Skip(
-            "the global batch is smaller than one micro-batch a replica".to_owned(),
-        ));
-    }
-    let (batch, replicas) = (job.workload.global_batch, u64::from(cell.data_parallel));
-    let at_once = replicas * u64::from(cell.micro_batch);
-    if !batch.is_multiple_of(at_once) {
-        return Err(Skip(format!(
-            "{replicas} replicas with micro-batches of {} do not divide a global batch of {batch}",
-            cell.micro_batch
-        )));
-    }
-    let layers = job.transformer.layers;
-    if cell.pipeline_parallel > layers {
-        return Err(Skip(format!(
-            "{layers} layers cannot fill {} stages",
-            cell.pipeline_parallel
-        )));
-    }
-    let stages = cell.pipeline_parallel;
+    demand(cell.expert_parallel == 1, || {
+        "expert parallelism is not modelled".to_owned()
+    })?;
+    let (degrees, gpus) = (cell.gpus(), job.cluster.gpus);
+    demand(degrees == u64::from(gpus), || {
+        format!("degrees multiply to {degrees}, not to {gpus} GPUs")
+    })?;
+    let batch = job.workload.global_batch;
+    demand(cell.micro_batches(batch) > 0, || {
+        "the global batch is smaller than one micro-batch a replica".to_owned()
+    })?;
+    let (replicas, size) = (u64::from(cell.data_parallel), cell.micro_batch);
+    demand(batch.is_multiple_of(replicas * u64::from(size)), || {
+        format!(
+            "{replicas} replicas with micro-batches of {size} do not divide a global batch of \
+             {batch}"
+        )
+    })?;
+    let (layers, stages) = (job.transformer.layers, cell.pipeline_parallel);
+    demand(stages <= layers, || {
+        format!("{layers} layers cannot fill {stages} stages")
+    })?;
     let cut = even_partition(job.framework.partition, layers, stages)
         .or_else(|| even_partition(Partition::Even, layers, stages))
         .ok_or_else(|| {
@@ -323,16 +262,15 @@ fn layout(run: &Run, job: &Job) -> Result<Layout, Skip> {
         // Interleaved as finely as the layers allow, where the source does not say.
         cell.virtual_stages = cut.iter().copied().max().unwrap_or(1);
     }
-    let recompute = match run.checkpointing.as_str() {
-        "" | "none" => None,
-        "full" => Some(Recompute::Full),
-        "selective" => Some(Recompute::AttentionCore),
-        other => return Err(Skip(format!("checkpointing {other} is not modelled"))),
-    };
+    let checkpointing = choice("checkpointing", &run.checkpointing, |name| match name {
+        "selective" => Some(Checkpointing::AttentionCore),
+        _ => Checkpointing::parse(name),
+    })?;
+    let recompute = checkpointing.and_then(Checkpointing::recompute);
     let stage = |layers: u32| {
         let mut stage = Stage {
             layers,
-            recomputed: [0; 3],
+            ..Stage::default()
         };
         if let Some(mode) = recompute {
             stage.recomputed[mode as usize] = layers;
@@ -347,46 +285,42 @@ fn layout(run: &Run, job: &Job) -> Result<Layout, Skip> {
 
 fn cell(run: &Run, framework: &Framework) -> Result<Combination, Skip> {
     let tensor_parallel = stated(run.tensor_parallel, "tensor-parallel degree")?;
-    let schedule = match run.schedule.as_str() {
-        "" | "1f1b-i" => Schedule::OneForwardOneBackward,
-        named => Schedule::parse(named)
-            .ok_or_else(|| Skip(format!("schedule {named} is not modelled")))?,
-    };
-    let attention_kernel = match run.attention_kernel.as_str() {
-        "" => framework.usual_attention,
-        "flash-attention" => AttentionKernel::Flash2,
-        named => AttentionKernel::parse(named)
-            .ok_or_else(|| Skip(format!("attention kernel {named} is not modelled")))?,
-    };
-    let sharding = match run.sharding.as_str() {
-        "" => Sharding::OptimizerStates,
-        named => Sharding::parse(named)
-            .ok_or_else(|| Skip(format!("sharding {named} is not modelled")))?,
-    };
-    let split = run
-        .sequence_parallel
-        .unwrap_or(framework.usual_sequence_parallel == SequenceParallel::On)
-        && tensor_parallel > 1;
+    let schedule = choice("schedule", &run.schedule, |name| match name {
+        "1f1b-i" => Some(Schedule::OneForwardOneBackward),
+        _ => Schedule::parse(name),
+    });
+    let attention = choice(
+        "attention kernel",
+        &run.attention_kernel,
+        |name| match name {
+            "flash-attention" => Some(AttentionKernel::Flash2),
+            _ => AttentionKernel::parse(name),
+        },
+    );
+    let sharding = choice("sharding", &run.sharding, Sharding::parse);
+    let usually_split = framework.usual_sequence_parallel == SequenceParallel::On;
+    let split = run.sequence_parallel.unwrap_or(usually_split) && tensor_parallel > 1;
+    let usually_one = |degree: Option<u32>| degree.unwrap_or(1).max(1);
     Ok(Combination {
         tensor_parallel,
         pipeline_parallel: stated(run.pipeline_parallel, "pipeline-parallel degree")?,
         data_parallel: stated(run.data_parallel, "data-parallel degree")?,
-        context_parallel: run.context_parallel.unwrap_or(1).max(1),
-        expert_parallel: run.expert_parallel.unwrap_or(1).max(1),
-        virtual_stages: run.virtual_stages.unwrap_or(1).max(1),
+        context_parallel: usually_one(run.context_parallel),
+        expert_parallel: usually_one(run.expert_parallel),
+        virtual_stages: usually_one(run.virtual_stages),
         micro_batch: stated(run.micro_batch, "micro-batch")?,
         sequence_parallel: if split {
             SequenceParallel::On
         } else {
             SequenceParallel::Off
         },
-        sharding,
-        attention_kernel,
+        sharding: sharding?.unwrap_or(Sharding::OptimizerStates),
+        attention_kernel: attention?.unwrap_or(framework.usual_attention),
         rmsnorm_kernel: match run.rmsnorm_kernel {
             Some(true) => RmsNormKernel::Fused,
             Some(false) => RmsNormKernel::Unfused,
             None => framework.usual_rmsnorm,
         },
-        schedule,
+        schedule: schedule?.unwrap_or(Schedule::OneForwardOneBackward),
     })
 }

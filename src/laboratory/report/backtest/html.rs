@@ -4,7 +4,8 @@ use maud::{DOCTYPE, PreEscaped, html};
 
 use super::{Answer, Width};
 use crate::laboratory::backtest::Case;
-use crate::laboratory::report::scatter::{Point, Scatter};
+use crate::laboratory::by_name;
+use crate::laboratory::report::scatter::{Point, scatter};
 use crate::report::layout_text::line;
 
 const STYLE: &str = "\
@@ -35,7 +36,7 @@ pub fn page(answer: &Answer) -> String {
                 @for (index, (basis, sections)) in parts.iter().enumerate() {
                     p { (basis) }
                     @if let Some(report) = answer.reports.get(index) {
-                        (scatter(&report.cases).svg())
+                        (scatter("MFU, %", &points(&report.cases)))
                     }
                     @for section in sections { (section.html()) }
                 }
@@ -46,35 +47,22 @@ pub fn page(answer: &Answer) -> String {
 }
 
 /// Utilisation, predicted against measured: by source, or by group where there is one source.
-fn scatter(cases: &[Case]) -> Scatter {
-    let several = cases
-        .iter()
-        .any(|case| case.run.source != cases[0].run.source);
-    let mut series: Vec<String> = Vec::new();
+fn points(cases: &[Case]) -> Vec<Point> {
+    let several = by_name(cases, |case| &case.run.source).len() > 1;
     let points = cases.iter().filter_map(|case| {
         let measured = case.timed()?;
-        let name = if several {
+        let series = if several {
             &case.run.source
         } else {
             &case.group
         };
-        let position = series.iter().rposition(|known| known == name);
         Some(Point {
-            measured: measured * 100.0,
-            predicted: case.predicted_mfu() * 100.0,
-            series: position.unwrap_or_else(|| {
-                series.push(name.clone());
-                series.len() - 1
-            }),
+            at: (measured * 100.0, case.predicted_mfu() * 100.0),
+            series: series.clone(),
             label: label(case, measured),
         })
     });
-    let points = points.collect();
-    Scatter {
-        quantity: "MFU, %".to_owned(),
-        series,
-        points,
-    }
+    points.collect()
 }
 
 fn label(case: &Case, measured: f64) -> String {

@@ -16,7 +16,6 @@ pub use html::page;
 use super::write_rounded;
 use crate::laboratory::backtest::findings::{self, SourceFindings};
 use crate::laboratory::backtest::{self, Backtest, Case, Skipped, Transfer};
-use crate::planner::PlanError;
 use crate::report::document::Document;
 use crate::report::joined;
 use crate::report::style::{Style, wrap};
@@ -48,18 +47,10 @@ pub struct BacktestReport<'a> {
 
 impl<'a> BacktestReport<'a> {
     /// The scores of the cases, with layouts picked at each of the accepted risks.
-    ///
-    /// # Errors
-    ///
-    /// When the solver fails.
-    pub fn new(
-        name: &'static str,
-        basis: String,
-        cases: Vec<Case<'a>>,
-        risks: &[f64],
-    ) -> Result<Self, PlanError> {
-        let backtest = backtest::score(&cases, risks)?;
-        Ok(Self {
+    #[must_use]
+    pub fn new(name: &'static str, basis: String, cases: Vec<Case<'a>>, risks: &[f64]) -> Self {
+        let backtest = backtest::score(&cases, risks);
+        Self {
             name,
             basis,
             in_sample: Vec::new(),
@@ -71,7 +62,7 @@ impl<'a> BacktestReport<'a> {
             skipped: Vec::new(),
             cases,
             backtest,
-        })
+        }
     }
 }
 
