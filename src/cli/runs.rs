@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use parlayout::instance;
-use parlayout::laboratory::runs::{self, Run, RunSetups, RunsFile, fits};
+use parlayout::laboratory::runs::{self, Run, RunSetups, RunsFile, Skip, Skipped, fits};
 
 use super::evaluate::EvaluateFormat;
 use super::instance_arguments::JobArguments;
@@ -59,7 +59,7 @@ pub(crate) fn run(path: &Path, job: &JobArguments, format: EvaluateFormat) -> Re
     let text = match format {
         EvaluateFormat::Csv => csv_text(&file, &rows)?,
         EvaluateFormat::Json => json_text(&file, &rows)?,
-        EvaluateFormat::Table => table_text(&file, &rows)?,
+        EvaluateFormat::Table => table_text(&rows)?,
     };
     print(&text)?;
     Ok(complain_of_faults(&file.runs))
@@ -70,12 +70,8 @@ const MOST_FAULTS: usize = 20;
 
 /// Names the rows that cannot be read; the exit code.
 fn complain_of_faults(runs: &[Run]) -> u8 {
-    let faulty = runs
-        .iter()
-        .filter_map(|run| Some((run, run.fault.as_ref()?)));
-    let faults: Vec<String> = faulty
-        .map(|(run, fault)| format!("{}: {fault}", run.place()))
-        .collect();
+    let fault = |run: &Run| Some(format!("{}: {}", run.place(), run.fault.as_ref()?));
+    let faults: Vec<String> = runs.iter().filter_map(fault).collect();
     if faults.is_empty() {
         return SOLVED;
     }
@@ -119,23 +115,14 @@ fn json_text(file: &runs::RunsFile, rows: &[[String; 6]]) -> Result<String> {
 }
 
 /// A summary: how many rows were modelled, and why others were not.
-fn table_text(file: &runs::RunsFile, rows: &[[String; 6]]) -> Result<String> {
-    let mut reasons: Vec<(&str, usize)> = Vec::new();
-    for row in rows.iter().filter(|row| !row[5].is_empty()) {
-        match reasons.iter_mut().find(|(reason, _)| *reason == row[5]) {
-            Some((_, count)) => *count += 1,
-            None => reasons.push((&row[5], 1)),
-        }
-    }
-    reasons.sort_by_key(|(reason, count)| (std::cmp::Reverse(*count), *reason));
-    let skipped: usize = reasons.iter().map(|(_, count)| count).sum();
-    let mut text = format!(
-        "{} rows, {} modelled, {skipped} skipped\n",
-        file.runs.len(),
-        file.runs.len() - skipped
-    );
-    for (reason, count) in reasons {
-        writeln!(text, "{count:>6}  {reason}")?;
+fn table_text(rows: &[[String; 6]]) -> Result<String> {
+    let skips = rows.iter().filter(|row| !row[5].is_empty());
+    let reasons = Skipped::by_reason(skips.map(|row| Skip(row[5].clone())));
+    let skipped: usize = reasons.iter().map(|reason| reason.runs).sum();
+    let (all, modelled) = (rows.len(), rows.len() - skipped);
+    let mut text = format!("{all} rows, {modelled} modelled, {skipped} skipped\n");
+    for Skipped { because, runs } in reasons {
+        writeln!(text, "{runs:>6}  {because}")?;
     }
     text.push_str("\nhint: `--format csv` prints every row with its prediction\n");
     Ok(text)

@@ -2,7 +2,8 @@
 
 /// Arithmetic mean; `None` of nothing.
 #[must_use]
-pub fn mean(values: &[f64]) -> Option<f64> {
+pub fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+    let values: Vec<f64> = values.into_iter().collect();
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
@@ -47,10 +48,10 @@ mod tests {
 
     #[test]
     fn means_and_medians() {
-        assert_eq!(mean(&[1.0, 2.0, 6.0]), Some(3.0));
+        assert_eq!(mean([1.0, 2.0, 6.0]), Some(3.0));
         assert_eq!(median(&[6.0, 1.0, 2.0]), Some(2.0));
         assert_eq!(median(&[6.0, 1.0, 2.0, 4.0]), Some(3.0));
-        assert_eq!((mean(&[]), median(&[])), (None, None));
+        assert_eq!((mean([]), median(&[])), (None, None));
     }
 
     #[test]

@@ -65,6 +65,11 @@ impl Table {
         self.rows.is_empty()
     }
 
+    /// Whether a column holds numbers.
+    pub(crate) fn has_numbers(&self) -> bool {
+        self.is_right.contains(&true)
+    }
+
     /// For a terminal, with its header in the colour of headings.
     pub(crate) fn text(&self, style: &Style) -> String {
         headed(&self.plain(), style)

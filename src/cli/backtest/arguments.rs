@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use parlayout::laboratory::backtest::Belief;
 use parlayout::laboratory::report::backtest::By;
@@ -34,8 +35,8 @@ pub(crate) struct BacktestArguments {
     pub(super) max_oom_risk: Vec<f64>,
     /// Which runs share a row: those of a group (a sweep) or of a source; by default of a group
     /// where all come from one source.
-    #[arg(long, value_name = "WHAT")]
-    by: Option<ByArgument>,
+    #[arg(long, value_name = "WHAT", value_parser = one_of(By::NAMES, By::parse))]
+    pub(super) by: Option<By>,
     /// Predict every group by a fit to the other groups of its source.
     #[arg(long, conflicts_with = "calibrate_on")]
     pub(super) leave_one_out: bool,
@@ -53,10 +54,12 @@ pub(crate) struct BacktestArguments {
     /// Start of the random numbers of `--calibrate-on`.
     #[arg(long, value_name = "N", default_value_t = 1, requires = "calibrate_on")]
     pub(super) seed: u64,
-    /// What is believed before a fit: by default `before-fit` for `--leave-one-out`, `shipped` for
-    /// `--calibrate-on`.
-    #[arg(long, value_name = "WHICH")]
-    pub(super) priors: Option<PriorsArgument>,
+    /// What is believed before a fit: the catalog's figures (`shipped`, the default for
+    /// `--calibrate-on`), what was believed before the paper's runs were seen (`before-fit`, the
+    /// default for `--leave-one-out`), or one wide profile for every framework on the data-sheet
+    /// cluster (`generic`).
+    #[arg(long, value_name = "WHICH", value_parser = one_of(Belief::NAMES, Belief::parse))]
+    pub(super) priors: Option<Belief>,
     /// Format of the result.
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub(super) format: BacktestFormat,
@@ -65,22 +68,12 @@ pub(crate) struct BacktestArguments {
     pub(super) html: Option<PathBuf>,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(super) enum ByArgument {
-    /// A row a group.
-    Group,
-    /// A row a source.
-    Source,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum PriorsArgument {
-    /// The catalog's figures.
-    Shipped,
-    /// What was believed before the paper's runs were seen.
-    BeforeFit,
-    /// One wide profile for every framework, on the data-sheet cluster.
-    Generic,
+/// Reads a choice by its name.
+fn one_of<T: Clone + Send + Sync + 'static>(
+    names: &'static [&'static str],
+    parse: fn(&str) -> Option<T>,
+) -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(names).map(move |name| parse(&name).expect("it is one of the names"))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -115,24 +108,6 @@ impl BacktestArguments {
             );
         }
         Ok(())
-    }
-
-    /// What is believed before a fit.
-    pub(super) fn belief(&self, otherwise: Belief) -> Belief {
-        match self.priors {
-            None => otherwise,
-            Some(PriorsArgument::Shipped) => Belief::Shipped,
-            Some(PriorsArgument::BeforeFit) => Belief::BeforeFit,
-            Some(PriorsArgument::Generic) => Belief::Generic,
-        }
-    }
-
-    /// Which scopes have a row, if that is asked for.
-    pub(super) fn rows(&self) -> Option<By> {
-        self.by.map(|by| match by {
-            ByArgument::Group => By::Group,
-            ByArgument::Source => By::Source,
-        })
     }
 }
 

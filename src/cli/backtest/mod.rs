@@ -8,10 +8,10 @@ use anyhow::{Context, Result, bail};
 use parlayout::catalog;
 use parlayout::cluster::Cluster;
 use parlayout::instance;
-use parlayout::laboratory::backtest::{self, Belief, Case, DrawOptions, Skipped};
+use parlayout::laboratory::backtest::{self, Belief, Case, DrawOptions};
 use parlayout::laboratory::calibrate::Residuals;
 use parlayout::laboratory::report::backtest::{Answer, BacktestReport, TransferReport, csv, page};
-use parlayout::laboratory::runs::{RunSetups, RunsFile, Skip};
+use parlayout::laboratory::runs::{RunSetups, RunsFile, Skip, Skipped};
 use parlayout::report::{Colour, Document};
 
 pub(crate) use arguments::BacktestArguments;
@@ -31,7 +31,7 @@ pub(crate) fn run(arguments: &BacktestArguments, colour: Colour) -> Result<u8> {
     let machine = machine.transpose()?;
     let given = machine.as_ref().map(|machine| as_given(&machine.cluster));
     let mut setups = RunSetups::new(machine, arguments.framework.as_deref())?;
-    if arguments.belief(Belief::Shipped) == Belief::Generic {
+    if arguments.priors == Some(Belief::Generic) {
         setups = setups.from_data_sheets();
     }
     let (cases, skipped) = backtest::cases(&files, |run| setups.model(run));
@@ -62,7 +62,7 @@ fn report<'a>(
 ) -> BacktestReport<'a> {
     let report = BacktestReport::new(name, basis, cases, &arguments.max_oom_risk);
     BacktestReport {
-        by: arguments.rows().unwrap_or(report.by),
+        by: arguments.by.unwrap_or(report.by),
         skipped,
         ..report
     }
@@ -121,7 +121,7 @@ fn leave_one_out<'a>(
     skipped: Vec<Skipped>,
     setups: &RunSetups,
 ) -> Result<Vec<BacktestReport<'a>>> {
-    let belief = arguments.belief(Belief::BeforeFit);
+    let belief = arguments.priors.unwrap_or(Belief::BeforeFit);
     let settings = backtest::settings(cases, setups, belief).map_err(not_modelled)?;
     let ways = [
         (Residuals::Ignored, "formulas alone", "formulas alone"),
@@ -165,7 +165,7 @@ fn draw(
     setups: &RunSetups,
     runs: NonZeroUsize,
 ) -> Result<TransferReport> {
-    let belief = arguments.belief(Belief::Shipped);
+    let belief = arguments.priors.unwrap_or(Belief::Shipped);
     let settings = backtest::settings(cases, setups, belief).map_err(not_modelled)?;
     let options = DrawOptions {
         runs: runs.get(),

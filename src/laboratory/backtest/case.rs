@@ -2,15 +2,11 @@
 
 use std::collections::HashMap;
 
-use schemars::JsonSchema;
-use serde::Serialize;
-
 use crate::cost_model::components::StageMemory;
 use crate::cost_model::flops;
-use crate::framework::LoggedPeak;
 use crate::job::Job;
-use crate::laboratory::runs::{Modelled, Run, RunsFile, Skip, Status};
-use crate::quantity::{Bytes, Seconds};
+use crate::laboratory::runs::{Modelled, Run, RunsFile, Skip, Skipped, Status};
+use crate::quantity::Seconds;
 
 /// A run that ended by training or by running out of memory, with its prediction.
 #[derive(Debug, Clone)]
@@ -52,22 +48,11 @@ impl Case<'_> {
     #[must_use]
     pub fn peak_error(&self) -> Option<f64> {
         let measured = self.run.peak_memory.filter(|&gib| gib > 0.0)?;
-        let predicted = self.logged_peak().gib();
-        (self.run.status == Status::Ok).then_some(predicted / measured - 1.0)
-    }
-
-    /// Predicted peak of the stage that the measured peak is of: the stated one, or the one that the
-    /// framework logs.
-    fn logged_peak(&self) -> Bytes {
         let memory = &self.modelled.prediction.memory;
-        let logged = match self.modelled.job.framework.memory.logged_peak {
-            LoggedPeak::FullestStage => None,
-            LoggedPeak::FirstStage => Some(0),
-        };
-        let stage = self.run.peak_stage.or(logged);
-        stage
-            .and_then(|stage| memory.stages.get(stage as usize))
-            .map_or_else(|| memory.peak(), StageMemory::peak)
+        let stage = self.modelled.measured_stage(self.run);
+        let stage = stage.and_then(|stage| memory.stages.get(stage as usize));
+        let predicted = stage.map_or_else(|| memory.peak(), StageMemory::peak);
+        (self.run.status == Status::Ok).then_some(predicted.gib() / measured - 1.0)
     }
 
     /// Predicted probability of running out of memory.
@@ -101,15 +86,6 @@ fn own_mfu(run: &Run, job: &Job) -> Option<f64> {
     }
 }
 
-/// Runs left out for one reason.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Skipped {
-    /// The reason.
-    pub because: String,
-    /// How many.
-    pub runs: usize,
-}
-
 /// The runs of the files that trained or ran out of memory, each with what `predict` says of it,
 /// and the reasons why others were left out, most frequent first.
 pub fn cases(
@@ -118,21 +94,18 @@ pub fn cases(
 ) -> (Vec<Case<'_>>, Vec<Skipped>) {
     let mut numbers: HashMap<(usize, Vec<&str>), usize> = HashMap::new();
     let mut cases = Vec::new();
-    let mut skipped: HashMap<String, usize> = HashMap::new();
+    let mut skips = Vec::new();
     for (position, file) in files.iter().enumerate() {
-        let columns = layout_columns(file);
         for run in file.runs.iter().filter(|run| run.status != Status::Other) {
-            let modelled = match predict(run).and_then(known_end(run)) {
-                Ok(found) => found,
-                Err(Skip(reason)) => {
-                    *skipped.entry(reason).or_default() += 1;
+            let modelled = match predict(run) {
+                Ok(modelled) if run.status != Status::Unstated => modelled,
+                other => {
+                    let unknown = Skip("no status stated".to_owned());
+                    skips.push(other.err().unwrap_or(unknown));
                     continue;
                 }
             };
-            let fields = columns
-                .iter()
-                .map(|&at| run.raw.get(at).unwrap_or_default());
-            let key = (position, fields.collect());
+            let key = (position, layout_fields(file, run));
             let next = numbers.len();
             cases.push(Case {
                 run,
@@ -144,20 +117,7 @@ pub fn cases(
         }
     }
     take_means(&mut cases, numbers.len());
-    let skipped = skipped.into_iter();
-    let mut skipped: Vec<Skipped> = skipped
-        .map(|(because, runs)| Skipped { because, runs })
-        .collect();
-    skipped.sort_by(|a, b| b.runs.cmp(&a.runs).then_with(|| a.because.cmp(&b.because)));
-    (cases, skipped)
-}
-
-/// Refuses what was predicted of a run of which nobody knows how it ended.
-fn known_end(run: &Run) -> impl Fn(Modelled) -> Result<Modelled, Skip> {
-    move |modelled| match run.status {
-        Status::Unstated => Err(Skip("no status stated".to_owned())),
-        _ => Ok(modelled),
-    }
+    (cases, Skipped::by_reason(skips))
 }
 
 /// The file's group of the run, or else its network, GPUs, sequence length and batch.
@@ -165,15 +125,9 @@ fn group(run: &Run) -> String {
     if !run.group.is_empty() {
         return run.group.clone();
     }
-    let number = |value: Option<u64>| value.unwrap_or_default();
-    format!(
-        "{} {}x{} s{} gb{}",
-        run.model,
-        run.gpus.unwrap_or_default(),
-        run.gpu,
-        number(run.sequence_length),
-        number(run.global_batch)
-    )
+    let [length, batch] = [run.sequence_length, run.global_batch].map(Option::unwrap_or_default);
+    let gpus = run.gpus.unwrap_or_default();
+    format!("{} {gpus}x{} s{length} gb{batch}", run.model, run.gpu)
 }
 
 /// Columns that hold a name or an outcome of a run, not its job or layout.
@@ -190,13 +144,11 @@ const OTHER_COLUMNS: [&str; 10] = [
     "intranode_allreduce_gb_s",
 ];
 
-/// Positions of the columns in which runs are alike or not.
-fn layout_columns(file: &RunsFile) -> Vec<usize> {
-    let names = file.header.iter().enumerate();
-    names
-        .filter(|(_, name)| !OTHER_COLUMNS.contains(name))
-        .map(|(index, _)| index)
-        .collect()
+/// What runs that are alike have in common.
+fn layout_fields<'a>(file: &RunsFile, run: &'a Run) -> Vec<&'a str> {
+    let fields = file.header.iter().zip(&run.raw);
+    let fields = fields.filter(|(name, _)| !OTHER_COLUMNS.contains(name));
+    fields.map(|(_, field)| field).collect()
 }
 
 /// Gives every case the mean utilisation of its layout.

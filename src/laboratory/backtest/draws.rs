@@ -11,8 +11,9 @@ use crate::laboratory::calibrate::{
 use crate::laboratory::runs::{Setup, Skip};
 
 use super::case::Case;
-use super::held_out::{HeldOut, Predicted, means};
+use super::held_out::{HeldOut, means, predicted};
 use super::random::Random;
+use super::scores::Sample;
 use super::settings::Setting;
 use crate::laboratory::by_name;
 
@@ -138,9 +139,9 @@ fn together<'a>(source: &'a str, parts: &[&Drawn<'a>]) -> Drawn<'a> {
 /// What one draw predicts of the runs that it left.
 #[derive(Debug, Default)]
 struct Draw {
-    zero_shot: Predicted,
-    calibrated: Predicted,
-    accepted: Predicted,
+    zero_shot: Sample,
+    calibrated: Sample,
+    accepted: Sample,
     /// The speeds that each calibration adopts.
     speeds: Vec<Speeds>,
 }
@@ -166,7 +167,7 @@ impl Draw {
         let rest = setting.cases.iter().enumerate();
         let rest = rest.filter(|(index, _)| !drawn.contains(index));
         let rest: Vec<&Case> = rest.map(|(_, case)| *case).collect();
-        let predicted = |setup: &Setup| Predicted::new(&rest, setup, max_oom_risk);
+        let predicted = |setup: &Setup| predicted(&rest, setup, max_oom_risk);
         let (zero_shot, calibrated) = (predicted(before)?, predicted(&always.setup)?);
         let memory = tested.memory.verdict == Some(Verdict::Accepted);
         let accepted = match (tested.speeds, memory) {

@@ -4,6 +4,7 @@
 //! group (a sweep: one network, cluster, sequence length and batch), by source and in total. The
 //! figures are described in `docs/backtest.md`.
 
+use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -18,11 +19,11 @@ mod reliability;
 mod scores;
 mod settings;
 
-pub use case::{Case, Skipped, cases};
+pub use case::{Case, cases};
 pub use draws::{DrawOptions, Transfer, transfers};
 pub use held_out::HeldOut;
 pub use leave_one_out::leave_one_out;
-pub use pick::{Contender, Pick, PickEnd, contenders, pick};
+pub use pick::{Contender, Pick, contenders, pick};
 pub use reliability::{Reliability, ReliabilityBin};
 pub use scores::{Errors, Picks, Scores, Verdicts};
 pub use settings::{Belief, Setting, settings};
@@ -63,17 +64,15 @@ pub struct Backtest {
 #[must_use]
 pub fn score(cases: &[Case], risks: &[f64]) -> Backtest {
     let named = by_name(cases, |case| (&case.run.source, &case.group));
-    let members: Vec<Vec<&Case>> = named.iter().map(|(_, cases)| cases.clone()).collect();
-    let picks = risks.iter().map(|&risk| pick::picks(&members, risk));
-    let picks: Vec<Vec<Option<Pick>>> = picks.collect();
-    let groups: Vec<Group> = members
-        .into_iter()
-        .enumerate()
-        .map(|(index, cases)| Group {
-            cases,
-            picks: picks.iter().map(|at_risk| at_risk[index]).collect(),
-        })
-        .collect();
+    let groups = named.par_iter().map(|(_, cases)| {
+        let contenders = contenders(cases);
+        let picks = risks.iter().map(|&risk| pick(&contenders, risk, pick::TOP));
+        Group {
+            cases: cases.clone(),
+            picks: picks.collect(),
+        }
+    });
+    let groups: Vec<Group> = groups.collect();
     let scope = |source: &str, group: Option<&str>, parts: &[&Group]| Scope {
         source: source.to_owned(),
         group: group.map(str::to_owned),

@@ -1,7 +1,5 @@
 //! The pick: how good the layout is that the solver chooses among the measured ones of a group.
 
-use rayon::prelude::*;
-
 use crate::laboratory::by_name;
 use crate::laboratory::runs::Status;
 use crate::laboratory::statistics::mean;
@@ -35,12 +33,9 @@ pub fn contenders<'a>(group: &[&'a Case<'a>]) -> Vec<Contender<'a>> {
     });
     let valued: Vec<(&Case, f64)> = valued.collect();
     let layouts = by_name(&valued, |(case, _)| case.layout_number);
-    let contender = |alike: &Vec<&(&'a Case<'a>, f64)>| {
-        let values: Vec<f64> = alike.iter().map(|(_, value)| *value).collect();
-        Contender {
-            case: alike[0].0,
-            measured: mean(&values).unwrap_or_default(),
-        }
+    let contender = |alike: &Vec<&(&'a Case<'a>, f64)>| Contender {
+        case: alike[0].0,
+        measured: mean(alike.iter().map(|(_, value)| *value)).unwrap_or_default(),
     };
     layouts.iter().map(|(_, alike)| contender(alike)).collect()
 }
@@ -49,8 +44,8 @@ pub fn contenders<'a>(group: &[&'a Case<'a>]) -> Vec<Contender<'a>> {
 /// best measured one. 0 where the choice ran out of memory, or where nothing is said to fit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pick {
-    /// The solver's choice.
-    pub solver: f64,
+    /// The solver's choice; `None` where no layout is said to fit.
+    pub solver: Option<f64>,
     /// The best of the solver's best.
     pub top_three: f64,
     /// The rule of thumb: no checkpointing, best kernels, least micro-batch, least `tp pp`, least
@@ -58,79 +53,41 @@ pub struct Pick {
     pub rule_of_thumb: f64,
     /// Any layout said to fit: the expected value.
     pub random: f64,
-    /// What became of the solver's choice.
-    pub end: PickEnd,
-}
-
-/// What became of the solver's choice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PickEnd {
-    /// It trained.
-    Trained,
-    /// It ran out of memory.
-    RanOutOfMemory,
-    /// There was none: no layout is said to fit.
-    NothingFits,
 }
 
 /// Picks among the contenders of one group at the accepted risk of running out of memory; `None`
 /// with fewer than two, or where none trained. The solver is asked for its `top` best.
 #[must_use]
 pub fn pick(contenders: &[Contender], max_oom_risk: f64, top: usize) -> Option<Pick> {
-    let best = best_measured(contenders);
+    let best = contenders.iter().map(|it| it.measured).fold(0.0, f64::max);
     if contenders.len() < 2 || best <= 0.0 {
         return None;
     }
-    let layouts: Vec<GivenLayout> = contenders.iter().map(given).collect();
-    let chosen = given_layouts::best(&layouts, max_oom_risk, top);
-    Some(judge(contenders, &chosen, best, max_oom_risk))
-}
-
-/// Picks in every group, in parallel.
-pub(super) fn picks(groups: &[Vec<&Case>], max_oom_risk: f64) -> Vec<Option<Pick>> {
-    groups
-        .par_iter()
-        .map(|group| pick(&contenders(group), max_oom_risk, TOP))
-        .collect()
-}
-
-fn best_measured(contenders: &[Contender]) -> f64 {
-    contenders
+    let layouts = contenders.iter().map(|it| GivenLayout {
+        job: &it.case.modelled.job,
+        layout: &it.case.modelled.layout,
+        vocabulary: it.case.modelled.vocabulary,
+        step_time: it.case.modelled.prediction.step_time,
+    });
+    let chosen = given_layouts::best(&layouts.collect::<Vec<_>>(), max_oom_risk, top);
+    let chosen: Vec<f64> = chosen
         .iter()
-        .fold(0.0, |best: f64, it| best.max(it.measured))
-}
-
-fn given<'a>(contender: &Contender<'a>) -> GivenLayout<'a> {
-    let modelled = &contender.case.modelled;
-    GivenLayout {
-        job: &modelled.job,
-        layout: &modelled.layout,
-        vocabulary: modelled.vocabulary,
-        step_time: modelled.prediction.step_time,
-    }
-}
-
-fn judge(contenders: &[Contender], chosen: &[usize], best: f64, max_oom_risk: f64) -> Pick {
-    let share = |index: &usize| contenders[*index].measured / best;
-    let fitting: Vec<&Contender> = contenders
-        .iter()
+        .map(|&index| contenders[index].measured / best)
+        .collect();
+    let fitting = contenders.iter();
+    let fitting: Vec<&Contender> = fitting
         .filter(|it| it.case.oom_probability() <= max_oom_risk)
         .collect();
     let mean_share = |some: &[&Contender]| {
-        let shares: Vec<f64> = some.iter().map(|it| it.measured / best).collect();
-        mean(&shares).unwrap_or(0.0)
+        let shares = some.iter().map(|it| it.measured / best);
+        mean(shares).unwrap_or(0.0)
     };
-    Pick {
-        solver: chosen.first().map_or(0.0, share),
-        top_three: chosen.iter().map(share).fold(0.0, f64::max),
+    Some(Pick {
+        solver: chosen.first().copied(),
+        top_three: chosen.iter().copied().fold(0.0, f64::max),
         rule_of_thumb: mean_share(&by_rule_of_thumb(&fitting)),
         random: mean_share(&fitting),
-        end: match chosen.first() {
-            None => PickEnd::NothingFits,
-            Some(&index) if contenders[index].measured <= 0.0 => PickEnd::RanOutOfMemory,
-            Some(_) => PickEnd::Trained,
-        },
-    }
+    })
 }
 
 /// The layouts that the rule of thumb puts first.

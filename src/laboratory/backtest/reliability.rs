@@ -45,26 +45,22 @@ impl Reliability {
                 (case.oom_probability(), outcome)
             })
             .collect();
-        let squares: Vec<f64> = forecasts
-            .iter()
-            .map(|(said, was)| (said - was).powi(2))
-            .collect();
+        let squares = forecasts.iter().map(|(said, was)| (said - was).powi(2));
         Self {
             source: source.to_owned(),
+            brier: mean(squares),
             bins: std::array::from_fn(|index| bin(index, &forecasts)),
-            brier: mean(&squares),
         }
     }
 }
 
 fn bin(index: usize, forecasts: &[(f64, f64)]) -> ReliabilityBin {
-    let members = forecasts.iter().filter(|(said, _)| nearest(*said) == index);
-    let (said, was): (Vec<f64>, Vec<f64>) = members.copied().unzip();
+    let members = || forecasts.iter().filter(|(said, _)| nearest(*said) == index);
     ReliabilityBin {
         nominal: BINS[index],
-        runs: said.len(),
-        said: mean(&said),
-        was: mean(&was),
+        runs: members().count(),
+        said: mean(members().map(|(said, _)| *said)),
+        was: mean(members().map(|(_, was)| *was)),
     }
 }
 

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
 use super::case::Case;
-use super::pick::{Pick, PickEnd};
+use super::pick::Pick;
 use crate::laboratory::statistics::{mean, median, spearman};
 
 /// Out-of-memory verdicts: a run is said to fit where its probability of running out is below one
@@ -38,17 +38,6 @@ impl Verdicts {
         verdicts
     }
 
-    /// These and others.
-    #[must_use]
-    pub const fn plus(self, other: Self) -> Self {
-        Self {
-            runs: self.runs + other.runs,
-            right: self.right + other.right,
-            false_fits: self.false_fits + other.false_fits,
-            false_ooms: self.false_ooms + other.false_ooms,
-        }
-    }
-
     /// Share that is right; `None` of nothing.
     #[must_use]
     pub fn share(&self) -> Option<f64> {
@@ -76,9 +65,9 @@ impl Errors {
         let absolute: Vec<f64> = errors.iter().map(|error| error.abs()).collect();
         Some(Self {
             runs: errors.len(),
-            mean: mean(&absolute)?,
+            mean: mean(absolute.iter().copied())?,
             median: median(&absolute)?,
-            bias: mean(errors)?,
+            bias: mean(errors.iter().copied())?,
         })
     }
 }
@@ -108,20 +97,17 @@ impl Picks {
     /// The means; `None` of nothing.
     #[must_use]
     pub fn of(picks: &[Pick], max_oom_risk: f64) -> Option<Self> {
-        let mean_of = |value: fn(&Pick) -> f64| {
-            let values: Vec<f64> = picks.iter().map(value).collect();
-            mean(&values)
-        };
-        let ended = |end: PickEnd| picks.iter().filter(|pick| pick.end == end).count();
+        let mean_of = |value: fn(&Pick) -> f64| mean(picks.iter().map(value));
+        let solvers = || picks.iter().map(|pick| pick.solver);
         Some(Self {
             max_oom_risk,
             groups: picks.len(),
-            solver: mean_of(|pick| pick.solver)?,
+            solver: mean_of(|pick| pick.solver.unwrap_or(0.0))?,
             top_three: mean_of(|pick| pick.top_three)?,
             rule_of_thumb: mean_of(|pick| pick.rule_of_thumb)?,
             random: mean_of(|pick| pick.random)?,
-            ran_out_of_memory: ended(PickEnd::RanOutOfMemory),
-            nothing_fits: ended(PickEnd::NothingFits),
+            ran_out_of_memory: solvers().flatten().filter(|&share| share <= 0.0).count(),
+            nothing_fits: solvers().filter(Option::is_none).count(),
         })
     }
 }
@@ -167,19 +153,18 @@ impl Scores {
             .iter()
             .flat_map(|group| group.cases.iter().copied())
             .collect();
-        let mfu: Vec<f64> = cases.iter().filter_map(|case| case.mfu_error()).collect();
-        let peak: Vec<f64> = cases.iter().filter_map(|case| case.peak_error()).collect();
-        let in_group: Vec<f64> = groups.iter().filter_map(|it| rank(&it.cases)).collect();
+        let all = Sample::of(&cases);
+        let in_group = groups.iter().filter_map(|it| Sample::of(&it.cases).rank());
         let picks = risks.iter().enumerate().map(|(index, &risk)| {
             let picks: Vec<Pick> = groups.iter().filter_map(|it| it.picks[index]).collect();
             Picks::of(&picks, risk)
         });
         Self {
-            verdicts: Verdicts::of(&cases),
-            mfu: Errors::of(&mfu),
-            rank_in_group: mean(&in_group),
-            rank: rank(&cases),
-            peak: Errors::of(&peak),
+            verdicts: all.verdicts,
+            mfu: all.mfu(),
+            rank_in_group: mean(in_group),
+            rank: all.rank(),
+            peak: all.peak(),
             picks: picks.collect(),
         }
     }
@@ -188,16 +173,56 @@ impl Scores {
 /// Pairs below which a rank correlation says nothing.
 const FEWEST_PAIRS: usize = 3;
 
-/// Rank correlation of predicted and measured utilisation, where there are pairs enough.
-pub(super) fn rank_of(pairs: &[(f64, f64)]) -> Option<f64> {
-    spearman(pairs).filter(|_| pairs.len() >= FEWEST_PAIRS)
+/// What was predicted of some runs, and what was measured.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Sample {
+    /// Predicted and measured utilisation.
+    utilisations: Vec<(f64, f64)>,
+    /// Relative errors of peaks.
+    peaks: Vec<f64>,
+    pub(super) verdicts: Verdicts,
+    /// The solver's pick in each group, where it is asked.
+    pub(super) picks: Vec<f64>,
 }
 
-/// Rank correlation of predicted and measured utilisation.
-pub(super) fn rank(cases: &[&Case]) -> Option<f64> {
-    let pairs: Vec<(f64, f64)> = cases
-        .iter()
-        .filter_map(|case| Some((case.predicted_mfu(), case.timed()?)))
-        .collect();
-    rank_of(&pairs)
+impl Sample {
+    pub(super) fn of(cases: &[&Case]) -> Self {
+        let pairs = cases
+            .iter()
+            .filter_map(|case| Some((case.predicted_mfu(), case.timed()?)));
+        Self {
+            utilisations: pairs.collect(),
+            peaks: cases.iter().filter_map(|case| case.peak_error()).collect(),
+            verdicts: Verdicts::of(cases),
+            picks: Vec::new(),
+        }
+    }
+
+    /// Adds other runs.
+    pub(super) fn extend(&mut self, other: &Self) {
+        self.utilisations.extend_from_slice(&other.utilisations);
+        self.peaks.extend_from_slice(&other.peaks);
+        self.picks.extend_from_slice(&other.picks);
+        self.verdicts.runs += other.verdicts.runs;
+        self.verdicts.right += other.verdicts.right;
+        self.verdicts.false_fits += other.verdicts.false_fits;
+        self.verdicts.false_ooms += other.verdicts.false_ooms;
+    }
+
+    /// Rank correlation of predicted and measured utilisation, where there are pairs enough.
+    pub(super) fn rank(&self) -> Option<f64> {
+        spearman(&self.utilisations).filter(|_| self.utilisations.len() >= FEWEST_PAIRS)
+    }
+
+    /// Errors of predicted utilisation.
+    pub(super) fn mfu(&self) -> Option<Errors> {
+        let pairs = self.utilisations.iter();
+        let errors = pairs.map(|(predicted, measured)| predicted / measured - 1.0);
+        Errors::of(&errors.collect::<Vec<_>>())
+    }
+
+    /// Errors of predicted peaks.
+    pub(super) fn peak(&self) -> Option<Errors> {
+        Errors::of(&self.peaks)
+    }
 }

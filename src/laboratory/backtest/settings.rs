@@ -4,19 +4,21 @@ use crate::laboratory::calibrate::{Observation, Priors};
 use crate::laboratory::runs::{RunSetups, Skip};
 
 use super::case::Case;
+use crate::choice::choice;
 use crate::laboratory::by_name;
 
-/// What is believed of cluster and framework before any run is seen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Belief {
-    /// The catalog's figures, some of which were fitted to the very runs that the project ships.
-    Shipped,
-    /// What was believed before the paper's runs were seen.
-    BeforeFit,
-    /// One profile for every framework, of which only documented structure differs, on the
-    /// data-sheet cluster.
-    Generic,
-}
+choice!(
+    /// What is believed of cluster and framework before any run is seen.
+    Belief {
+        /// The catalog's figures, some of which were fitted to the very runs that the project ships.
+        Shipped = "shipped",
+        /// What was believed before the paper's runs were seen.
+        BeforeFit = "before-fit",
+        /// One profile for every framework, of which only documented structure differs, on the
+        /// data-sheet cluster.
+        Generic = "generic",
+    }
+);
 
 /// Runs that one calibration describes.
 #[derive(Debug)]

@@ -198,8 +198,8 @@ impl Calibrated {
         // Of rows that are wrong nothing follows, not even an error.
         let plausible = self.time.verdict != Some(Verdict::Implausible);
         if let (Some(score), Some(time), true) = (score, time, plausible) {
-            calibration.time_error =
-                time_error(calibration.time_error, score.mean_error, time.distinct);
+            let error = shrunk(calibration.time_error, score.mean_error, time.distinct);
+            calibration.time_error = rounded(error);
         }
         if self.speeds != Speeds::Shipped && time.is_some() {
             calibration.kind = CalibrationKind::Measured;
@@ -225,42 +225,35 @@ impl Calibrated {
     }
 }
 
-/// Runs that the error believed before counts as.
+/// Runs that an error believed before counts as.
 const BELIEVED_RUNS: f64 = 5.0;
 
-/// The typical error after `n` distinct runs were off by `error`: `sqrt((error^2 n + before^2 5) /
+/// The error to expect after `n` distinct runs were off by `error`: `sqrt((error^2 n + before^2 5) /
 /// (n + 5))`. A few runs, mostly alike, tell less of others than their own error says.
-fn time_error(before: f64, error: f64, distinct: usize) -> f64 {
-    let runs = distinct as f64;
+fn shrunk(before: f64, error: f64, runs: usize) -> f64 {
+    let runs = runs as f64;
     let variance = (error.powi(2) * runs + before.powi(2) * BELIEVED_RUNS) / (runs + BELIEVED_RUNS);
-    rounded(variance.sqrt())
+    variance.sqrt()
 }
 
 /// Error of the logarithm of a peak before any is measured.
 const USUAL_SPREAD: f64 = 0.16;
-/// Peaks that the usual spread counts as.
-const USUAL_PEAKS: f64 = 5.0;
 /// Scale of a logistic distribution over its standard deviation, `sqrt(3) / pi`.
 const LOGISTIC: f64 = 0.55;
 /// Least scale: repeats of one run differ by as much.
 const LEAST_SCALE: f64 = 0.024;
 
-/// The memory error after a fit to `n` peaks whose held-out errors spread by `e`: shift 0, scale
-/// `max(0.024, 0.55 sqrt((e^2 n + 0.16^2 5) / (n + 5)))`, a standard deviation shrunk towards what
-/// is usual without calibration.
+/// The memory error after a fit to peaks whose held-out errors spread by `e`: shift 0, scale
+/// `max(0.024, 0.55 e')`, where `e'` is `e` shrunk towards what is usual without calibration.
 #[must_use]
 pub fn memory_error(validation: Option<&Validation>, peaks: usize) -> MemoryError {
-    let (peaks, spread) = match validation {
-        Some(validation) if validation.measure == Measure::Error => {
-            (peaks as f64, validation.spread)
-        }
-        _ => (0.0, 0.0),
-    };
-    let usual = USUAL_SPREAD.powi(2) * USUAL_PEAKS;
-    let variance = (spread.powi(2) * peaks + usual) / (peaks + USUAL_PEAKS);
+    let scored = validation.filter(|validation| validation.measure == Measure::Error);
+    let spread = scored.map_or(USUAL_SPREAD, |validation| {
+        shrunk(USUAL_SPREAD, validation.spread, peaks)
+    });
     MemoryError {
         shift: 0.0,
-        scale: rounded(LEAST_SCALE.max(LOGISTIC * variance.sqrt())),
+        scale: rounded(LEAST_SCALE.max(LOGISTIC * spread)),
     }
 }
 

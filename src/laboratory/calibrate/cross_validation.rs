@@ -244,15 +244,15 @@ fn score(errors: &[f64], rank: Option<f64>) -> Score {
     let mut sizes: Vec<f64> = errors.iter().map(|error| error.abs()).collect();
     sizes.sort_by(f64::total_cmp);
     Score {
-        mean_error: mean(&sizes).unwrap_or_default(),
+        mean_error: mean(sizes.iter().copied()).unwrap_or_default(),
         median_error: median(&sizes).unwrap_or_default(),
         rank,
     }
 }
 
 fn spread(errors: &[f64]) -> f64 {
-    let squares: Vec<f64> = errors.iter().map(|error| error * error).collect();
-    mean(&squares).unwrap_or_default().sqrt()
+    let squares = errors.iter().map(|error| error * error);
+    mean(squares).unwrap_or_default().sqrt()
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ pub use adoption::{Adoption, Calibrated, Evidence, Part, Speeds, calibrate, memo
 pub use cross_validation::{Measure, Score, Validation, Verdict};
 pub use fit::{Confusion, Estimate, FitOptions, Fitted, Residuals, fit};
 pub use level::Level;
-pub use observation::{Observation, PeakStage};
+pub use observation::Observation;
 pub use outliers::{Missed, Outlier};
 pub use priors::{Prior, Priors};
 pub use rows::{SkippedRow, observe};

@@ -4,7 +4,6 @@ use crate::cluster::{Cluster, DIMENSIONS};
 use crate::cost_model::discrepancy;
 use crate::cost_model::{self, Costs, flops};
 use crate::figures::Seen;
-use crate::framework::LoggedPeak;
 use crate::job::Job;
 use crate::laboratory::runs::{self, Modelled, Place, Run, Setup, Skip, Stated, Status};
 use crate::quantity::{Bytes, Seconds};
@@ -22,19 +21,10 @@ pub struct Observation {
     pub step_time: Option<Seconds>,
     /// Measured peak memory.
     pub peak: Option<Bytes>,
-    /// The stage whose peak was measured.
-    pub peak_stage: PeakStage,
+    /// The stage (from 0) whose peak was measured; `None` for the fullest.
+    pub peak_stage: Option<u32>,
     /// How the run ended.
     pub status: Status,
-}
-
-/// The pipeline stage that a measured peak is of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PeakStage {
-    /// The one with the largest peak.
-    Fullest,
-    /// This one.
-    Number(u32),
 }
 
 /// The step time behind a stated utilisation, where the vocabulary that it counts is stated too.
@@ -66,11 +56,7 @@ impl Observation {
             stated: Stated::of(run),
             step_time,
             peak: peak.map(Bytes::from_gib),
-            peak_stage: match (run.peak_stage, setup.framework.memory.logged_peak) {
-                (Some(stage), _) => PeakStage::Number(stage),
-                (None, LoggedPeak::FullestStage) => PeakStage::Fullest,
-                (None, LoggedPeak::FirstStage) => PeakStage::Number(0),
-            },
+            peak_stage: modelled.measured_stage(run),
             status: run.status,
             modelled,
         })
@@ -126,12 +112,10 @@ impl Observation {
         let peak = |index: u32, stage| cost_model::stage_peak(&costs, index, stage);
         let peaks = (0..).zip(stages).map(|(index, stage)| peak(index, stage));
         let fullest = peaks.fold(Bytes::ZERO, Bytes::max);
-        let measured = match self.peak_stage {
-            PeakStage::Fullest => fullest,
-            PeakStage::Number(index) => stages
-                .get(index as usize)
-                .map_or(fullest, |stage| peak(index, stage)),
-        };
+        let stage = self
+            .peak_stage
+            .and_then(|index| Some((index, stages.get(index as usize)?)));
+        let measured = stage.map_or(fullest, |(index, stage)| peak(index, stage));
         (measured, fullest)
     }
 

@@ -2,7 +2,7 @@
 
 use super::facts::Facts;
 use super::settings::{Settings, Unstated};
-use super::{megatron, megatron_flags, nanotron, out_of_memory, scan, torchtitan};
+use super::{lines, megatron_flags, scan};
 use crate::laboratory::statistics::median;
 use crate::quantity::{Bytes, Seconds};
 
@@ -62,10 +62,7 @@ pub fn read(text: &str) -> Log {
     let mut log = Log::default();
     let plain = scan::plain(text);
     for line in plain.lines() {
-        megatron::read_line(line, &mut log);
-        torchtitan::read_line(line, &mut log);
-        nanotron::read_line(line, &mut log);
-        out_of_memory::read_line(line, &mut log);
+        lines::read_line(line, &mut log);
     }
     log
 }
@@ -101,7 +98,12 @@ impl Log {
     }
 
     /// Notes the peak of a rank; the largest stays.
-    pub(super) fn note_peak(&mut self, peak: Peak) {
+    pub(super) fn note_peak(&mut self, rank: Option<f64>, stage: Option<f64>, bytes: f64) {
+        let peak = Peak {
+            rank: rank.map(|rank| rank as u32),
+            stage: stage.map(|stage| stage as u32),
+            memory: Bytes::new(bytes),
+        };
         let same = |known: &&mut Peak| (known.rank, known.stage) == (peak.rank, peak.stage);
         match self.peaks.iter_mut().find(same) {
             Some(known) => known.memory = known.memory.max(peak.memory),
@@ -187,12 +189,8 @@ mod tests {
     #[test]
     fn the_first_of_equal_peaks_counts() {
         let mut log = Log::default();
-        for (rank, gib) in [(4, 10.0), (0, 30.0), (2, 30.0), (4, 29.0)] {
-            log.note_peak(Peak {
-                rank: Some(rank),
-                stage: None,
-                memory: Bytes::from_gib(gib),
-            });
+        for (rank, bytes) in [(4.0, 10.0), (0.0, 30.0), (2.0, 30.0), (4.0, 29.0)] {
+            log.note_peak(Some(rank), None, bytes);
         }
         assert_eq!(log.peaks.len(), 3);
         assert_eq!(log.largest_peak().and_then(|peak| peak.rank), Some(0));

@@ -8,19 +8,16 @@
 
 mod facts;
 mod launch;
+mod lines;
 mod log;
-mod megatron;
 mod megatron_flags;
 mod missing;
-mod nanotron;
 mod nanotron_config;
 mod note;
-mod out_of_memory;
 mod run;
 mod scan;
 mod settings;
 mod shell;
-mod torchtitan;
 mod torchtitan_config;
 mod yaml;
 

@@ -102,32 +102,24 @@ fn expanded(text: &str, variables: &BTreeMap<String, String>) -> String {
         let product: Option<u64> = factors.product();
         return product.map_or(String::new(), |product| product.to_string());
     }
-    let Some(start) = text.find('$') else {
+    let Some((before, rest)) = text.split_once('$') else {
         return text.to_owned();
     };
-    let rest = &text[start + 1..];
-    let (name, end) = if let Some(braced) = rest.strip_prefix('{') {
-        let Some(close) = braced.find('}') else {
-            return text.to_owned();
-        };
-        (&braced[..close], close + 2)
-    } else {
-        let end = rest
-            .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
-            .unwrap_or(rest.len());
-        (&rest[..end], end)
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let (name, rest) = match rest
+        .strip_prefix('{')
+        .and_then(|braced| braced.split_once('}'))
+    {
+        Some(found) => found,
+        None => rest.split_at(rest.find(|c| !is_name(c)).unwrap_or(rest.len())),
     };
     // `${NAME:-default}` and `${1:-default}`.
     let (name, default) = match name.split_once(":-") {
         Some((name, default)) => (name, Some(default)),
         None => (name, None),
     };
-    let known = variables.get(name).map(String::as_str).or(default);
-    match known {
-        Some(value) => {
-            let rest = expanded(&rest[end..], variables);
-            format!("{}{value}{rest}", &text[..start])
-        }
+    match variables.get(name).map(String::as_str).or(default) {
+        Some(value) => format!("{before}{value}{}", expanded(rest, variables)),
         None => text.to_owned(),
     }
 }

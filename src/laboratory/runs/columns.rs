@@ -115,33 +115,32 @@ impl<'f, 't> Fields<'f, 't> {
         self.field(column).to_ascii_lowercase()
     }
 
+    /// A number for which something holds.
+    fn such(&self, column: &str, expected: Arguments, holds: impl Fn(f64) -> bool) -> Option<f64> {
+        self.checked(column, expected, |text| {
+            text.parse().ok().filter(|&number| holds(number))
+        })
+    }
+
     /// A number from 0 to `most`, in `unit`; `None` where the field is empty.
     pub(super) fn number(&self, column: &str, most: f64, unit: &str) -> Option<f64> {
         let expected = format_args!("a number{unit} from 0 to {most}");
-        self.checked(column, expected, |text| {
-            let number = text.parse::<f64>().ok();
-            number.filter(|number| (0.0..=most).contains(number))
-        })
+        self.such(column, expected, |number| (0.0..=most).contains(&number))
     }
 
     /// A bus bandwidth in GB/s: no measured one is 0.
     pub(super) fn bandwidth(&self, column: &str) -> Option<f64> {
         const MOST: f64 = 1e6;
         let expected = format_args!("GB/s above 0 and up to {MOST}");
-        self.checked(column, expected, |text| {
-            let number = text.parse::<f64>().ok();
-            number.filter(|number| *number > 0.0 && *number <= MOST)
-        })
+        self.such(column, expected, |number| number > 0.0 && number <= MOST)
     }
 
     /// A whole number (written `8` or `8.0`) from 0 to `most`.
     fn whole(&self, column: &str, most: f64) -> Option<u64> {
         let expected = format_args!("a whole number from 0 to {most}");
-        self.checked(column, expected, |text| {
-            let number = text.parse::<f64>().ok();
-            let number = number.filter(|n| (0.0..=most).contains(n) && n.fract() == 0.0);
-            number.map(|number| number as u64)
-        })
+        let whole = |number: f64| (0.0..=most).contains(&number) && number.fract() == 0.0;
+        let number = self.such(column, expected, whole);
+        number.map(|number| number as u64)
     }
 
     pub(super) fn size(&self, column: &str) -> Option<u64> {

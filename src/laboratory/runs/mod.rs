@@ -6,6 +6,6 @@ mod record;
 mod setups;
 mod table;
 
-pub use model_run::{Modelled, Skip, Stated, fits, model};
+pub use model_run::{Modelled, Skip, Skipped, Stated, fits, model};
 pub use record::{Place, Run, RunsError, RunsFile, Status, read};
 pub use setups::{RunSetups, Setup, other_gpu};

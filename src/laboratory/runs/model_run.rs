@@ -1,10 +1,16 @@
 //! What the cost model says of a measured run.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::cluster::Cluster;
 use crate::cost_model::pipeline::even_partition;
 use crate::cost_model::prediction::Prediction;
 use crate::cost_model::{self, Costs, Vocabulary};
-use crate::framework::{Framework, Partition};
+use crate::framework::{Framework, LoggedPeak, Partition};
 use crate::job::Job;
 use crate::layout::{
     AttentionKernel, Checkpointing, Combination, Layout, RmsNormKernel, Schedule, SequenceParallel,
@@ -30,9 +36,48 @@ pub struct Modelled {
     pub prediction: Prediction,
 }
 
+impl Modelled {
+    /// The stage (from 0) that a measured peak of the run is of: the stated one, or the one that the
+    /// framework logs; `None` for the fullest.
+    #[must_use]
+    pub fn measured_stage(&self, run: &Run) -> Option<u32> {
+        run.peak_stage
+            .or(match self.job.framework.memory.logged_peak {
+                LoggedPeak::FullestStage => None,
+                LoggedPeak::FirstStage => Some(0),
+            })
+    }
+}
+
 /// Why a row cannot be modelled, for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skip(pub String);
+
+/// Runs left out for one reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Skipped {
+    /// The reason.
+    pub because: String,
+    /// How many.
+    pub runs: usize,
+}
+
+impl Skipped {
+    /// How often each reason holds, most frequent first.
+    #[must_use]
+    pub fn by_reason(skips: impl IntoIterator<Item = Skip>) -> Vec<Self> {
+        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+        for Skip(reason) in skips {
+            *counts.entry(reason).or_default() += 1;
+        }
+        let counts = counts.into_iter();
+        let mut skipped: Vec<Self> = counts
+            .map(|(because, runs)| Self { because, runs })
+            .collect();
+        skipped.sort_by_key(|it| Reverse(it.runs));
+        skipped
+    }
+}
 
 /// Refuses what does not hold.
 fn demand(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), Skip> {
@@ -217,11 +262,11 @@ fn workload(run: &Run) -> Result<Workload, Skip> {
         "fp16" => Some(Precision::Fp16),
         "fp8" | "mxfp8" => Some(Precision::Fp8),
         _ => None,
-    });
+    })?;
     Ok(Workload {
         sequence_length: stated(run.sequence_length, "sequence length")?,
         global_batch: stated(run.global_batch, "global batch")?,
-        precision: precision?.unwrap_or(Precision::Bf16),
+        precision: precision.unwrap_or(Precision::Bf16),
         optimizer: Optimizer::Adam,
         mfu_convention: FlopConvention::Paper,
     })
@@ -288,7 +333,7 @@ fn cell(run: &Run, framework: &Framework) -> Result<Combination, Skip> {
     let schedule = choice("schedule", &run.schedule, |name| match name {
         "1f1b-i" => Some(Schedule::OneForwardOneBackward),
         _ => Schedule::parse(name),
-    });
+    })?;
     let attention = choice(
         "attention kernel",
         &run.attention_kernel,
@@ -296,8 +341,8 @@ fn cell(run: &Run, framework: &Framework) -> Result<Combination, Skip> {
             "flash-attention" => Some(AttentionKernel::Flash2),
             _ => AttentionKernel::parse(name),
         },
-    );
-    let sharding = choice("sharding", &run.sharding, Sharding::parse);
+    )?;
+    let sharding = choice("sharding", &run.sharding, Sharding::parse)?;
     let usually_split = framework.usual_sequence_parallel == SequenceParallel::On;
     let split = run.sequence_parallel.unwrap_or(usually_split) && tensor_parallel > 1;
     let usually_one = |degree: Option<u32>| degree.unwrap_or(1).max(1);
@@ -314,13 +359,13 @@ fn cell(run: &Run, framework: &Framework) -> Result<Combination, Skip> {
         } else {
             SequenceParallel::Off
         },
-        sharding: sharding?.unwrap_or(Sharding::OptimizerStates),
-        attention_kernel: attention?.unwrap_or(framework.usual_attention),
+        sharding: sharding.unwrap_or(Sharding::OptimizerStates),
+        attention_kernel: attention.unwrap_or(framework.usual_attention),
         rmsnorm_kernel: match run.rmsnorm_kernel {
             Some(true) => RmsNormKernel::Fused,
             Some(false) => RmsNormKernel::Unfused,
             None => framework.usual_rmsnorm,
         },
-        schedule: schedule?.unwrap_or(Schedule::OneForwardOneBackward),
+        schedule: schedule.unwrap_or(Schedule::OneForwardOneBackward),
     })
 }

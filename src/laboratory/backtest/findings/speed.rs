@@ -201,7 +201,7 @@ pub(super) fn bubble_grows(sweeps: &[Sweep]) -> Option<Finding> {
             let prediction = &case.modelled.prediction;
             prediction.time[TimeComponent::Bubble] / prediction.step_time
         });
-        mean(&shares.collect::<Vec<_>>())
+        mean(shares)
     };
     let shares: Vec<f64> = [1, 2, 4].into_iter().map_while(share_at).collect();
     Some(Finding::predicted(
@@ -220,15 +220,8 @@ fn timed_pairs<'a>(
 ) -> Vec<(&'a Case<'a>, &'a Case<'a>)> {
     let mut pairs = Vec::new();
     for sweep in sweeps {
-        let timed = || {
-            sweep
-                .cases
-                .iter()
-                .copied()
-                .filter(|case| case.timed().is_some())
-        };
-        for first in timed() {
-            let others = timed().filter(|other| related(first, other));
+        for first in sweep.trained() {
+            let others = sweep.trained().filter(|other| related(first, other));
             pairs.extend(others.map(|other| (first, other)));
         }
     }
@@ -241,5 +234,5 @@ fn share_of_faster(pairs: &[(&Case, &Case)], side: Side) -> Option<f64> {
         let is_faster = side.mfu(first) > side.mfu(second);
         f64::from(u8::from(is_faster))
     });
-    mean(&outcomes.collect::<Vec<_>>())
+    mean(outcomes)
 }

@@ -55,20 +55,19 @@ impl<'a> Sweep<'a> {
 
     /// Whether runs with and without the fused `RMSNorm` trained, beside `FlashAttention` 2.
     pub(super) fn varies_rmsnorm_kernel(&self) -> bool {
-        let trained = |case: &Case, kernel: bool| {
-            case.timed().is_some() && flash2(case) && fused_rmsnorm(case) == kernel
-        };
-        let any = |kernel: bool| self.cases.iter().any(|case| trained(case, kernel));
-        any(true) && any(false)
+        let flash2 = || self.trained().filter(|case| flash2(case));
+        flash2().any(fused_rmsnorm) && !flash2().all(fused_rmsnorm)
     }
 
     /// Whether runs with and without sequence parallelism trained.
     pub(super) fn varies_sequence_parallel(&self) -> bool {
-        let any = |split: bool| {
-            let mut timed = self.cases.iter().filter(|case| case.timed().is_some());
-            timed.any(|case| sequence_parallel(case) == split)
-        };
-        any(true) && any(false)
+        self.trained().any(sequence_parallel) && !self.trained().all(sequence_parallel)
+    }
+
+    /// The runs that have a speed.
+    pub(super) fn trained(&self) -> impl Iterator<Item = &'a Case<'a>> {
+        let cases = self.cases.iter().copied();
+        cases.filter(|case| case.timed().is_some())
     }
 
     /// Whether the sweep is the one that most findings are of: 13B at 2k, with and without the kernel.

@@ -14,8 +14,10 @@ pub use csv::csv;
 pub use html::page;
 
 use super::write_rounded;
+use crate::choice::choice;
 use crate::laboratory::backtest::findings::{self, SourceFindings};
-use crate::laboratory::backtest::{self, Backtest, Case, Skipped, Transfer};
+use crate::laboratory::backtest::{self, Backtest, Case, Transfer};
+use crate::laboratory::runs::Skipped;
 use crate::report::document::Document;
 use crate::report::joined;
 use crate::report::style::{Style, wrap};
@@ -75,14 +77,15 @@ fn starred(name: &str, source: &str, in_sample: &[String]) -> String {
     }
 }
 
-/// Which scopes have a row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum By {
-    /// Every group.
-    Group,
-    /// Every source.
-    Source,
-}
+choice!(
+    /// Which scopes have a row.
+    By {
+        /// Every group.
+        Group = "group",
+        /// Every source.
+        Source = "source",
+    }
+);
 
 /// Calibrations on a few random runs, scored on the others.
 #[derive(Debug, Serialize, JsonSchema)]

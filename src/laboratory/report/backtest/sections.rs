@@ -174,7 +174,7 @@ fn findings(SourceFindings { source, findings }: &SourceFindings) -> Section {
         ]
     });
     let title = format!("Findings of the paper on {source}");
-    Section::of(title, Table::new(header), rows).in_blocks()
+    Section::of(title, Table::new(header), rows)
 }
 
 /// Misses that are named.
@@ -201,7 +201,7 @@ fn misses(cases: &[Case]) -> Section {
         ]
     });
     let header = ["error", "run", "layout", "MFU, %"];
-    Section::of("Worst misses", Table::new(header), rows).in_blocks()
+    Section::of("Worst misses", Table::new(header), rows)
 }
 
 fn skipped(report: &BacktestReport) -> Section {

@@ -14,17 +14,6 @@ pub(super) struct Section {
     pub(super) table: Table,
     /// Sentences below the table.
     pub(super) notes: Vec<String>,
-    /// How a terminal shows it.
-    pub(super) on_terminal: OnTerminal,
-}
-
-/// How a terminal shows a section.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum OnTerminal {
-    /// As a table.
-    Table,
-    /// As one block per row.
-    Blocks,
 }
 
 impl Section {
@@ -50,7 +39,6 @@ impl Section {
             title: title.into(),
             table,
             notes: Vec::new(),
-            on_terminal: OnTerminal::Table,
         }
     }
 
@@ -60,18 +48,13 @@ impl Section {
         self
     }
 
-    /// As blocks on a terminal.
-    pub(super) fn in_blocks(mut self) -> Self {
-        self.on_terminal = OnTerminal::Blocks;
-        self
-    }
-
-    /// For a terminal of 80 columns.
+    /// For a terminal of 80 columns: tables of words alone as one block per row.
     pub(super) fn text(&self, style: &Style) -> String {
         let mut lines = vec![style.paint(Meaning::Heading, &self.title)];
-        lines.push(match self.on_terminal {
-            OnTerminal::Table => self.table.plain(),
-            OnTerminal::Blocks => self.table.blocks(),
+        lines.push(if self.table.has_numbers() {
+            self.table.plain()
+        } else {
+            self.table.blocks()
         });
         lines.extend(self.notes.iter().map(|note| wrap(note, 0)));
         lines.join("\n")
