@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::axis::{Axis, FlaggedCombination};
+use crate::choice::choice;
 use crate::layout::Layout;
 
 /// A named row `sum_i a_i q_i (<=, >=, =) right` over the [`Decision`]s `q_i` of a layout.
@@ -27,16 +28,17 @@ pub struct Term {
     pub decision: Decision,
 }
 
-/// How the left side compares with the right.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Comparison {
-    /// `<=`.
-    AtMost,
-    /// `>=`.
-    AtLeast,
-    /// `=`.
-    Equals,
-}
+choice!(
+    /// How the left side compares with the right, by its key in instance files.
+    Comparison {
+        /// `<=`.
+        AtMost = "at_most",
+        /// `>=`.
+        AtLeast = "at_least",
+        /// `=`.
+        Equals = "equals",
+    }
+);
 
 /// A number that a layout decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -112,16 +114,6 @@ impl Constraint {
 }
 
 impl Comparison {
-    /// The key in instance files.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::AtMost => "at_most",
-            Self::AtLeast => "at_least",
-            Self::Equals => "equals",
-        }
-    }
-
     /// In words: `at most`.
     #[must_use]
     pub const fn words(self) -> &'static str {

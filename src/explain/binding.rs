@@ -39,13 +39,9 @@ pub struct Effect {
     pub gain: Mfu,
 }
 
-/// What is dropped.
-struct Limit {
-    /// A requirement; `None` is the accepted risk of running out of memory, raised to [`BRAVE`].
-    requirement: Option<Requirement>,
-    name: String,
-    now: String,
-}
+/// What is dropped, its name and how the best layout stands to it: a requirement, or `None` for the
+/// accepted risk of running out of memory, which is raised to [`BRAVE`].
+type Limit = (Option<Requirement>, String, String);
 
 /// The risk that is accepted instead, where that of the instance is dropped.
 pub const BRAVE: f64 = 0.5;
@@ -62,8 +58,8 @@ const MOST_OF_A_KIND: usize = 16;
 pub fn binding(instance: &Instance, plan: &Plan, deadline: Deadline) -> Result<Binding, PlanError> {
     let mut effects = Vec::new();
     let mut untried = 0;
-    for limit in limits(instance, &plan.choice) {
-        let freer = dropped(instance, &limit, &plan.choice.layout);
+    for (requirement, name, now) in limits(instance, &plan.choice) {
+        let freer = dropped(instance, requirement, &plan.choice.layout);
         let best = match best_layout(&freer, deadline) {
             Ok(Some(best)) => best,
             Ok(None) => continue,
@@ -75,8 +71,8 @@ pub fn binding(instance: &Instance, plan: &Plan, deadline: Deadline) -> Result<B
         };
         let gain = best.prediction.mfu - plan.choice.prediction.mfu;
         effects.push(Effect {
-            name: limit.name,
-            now: limit.now,
+            name,
+            now,
             without: best,
             gain: gain.max(Mfu::ZERO),
         });
@@ -102,30 +98,23 @@ fn limits(instance: &Instance, best: &Evaluated) -> Vec<Limit> {
         .filter_map(|requirement| {
             let Requirement { rule, part } = requirement;
             let now = (rule.definition().limits)(instance, best, part)?;
-            Some(Limit {
-                requirement: Some(requirement),
-                name: requirement.name(instance),
-                now,
-            })
+            Some((Some(requirement), requirement.name(instance), now))
         })
         .collect();
     if instance.max_oom_risk < BRAVE {
-        limits.push(Limit {
-            requirement: None,
-            name: "limits.max_oom_risk".to_owned(),
-            now: format!(
-                "{} % accepted; {} % instead",
-                percentage(instance.max_oom_risk),
-                percentage(BRAVE)
-            ),
-        });
+        let now = format!(
+            "{} % accepted; {} % instead",
+            percentage(instance.max_oom_risk),
+            percentage(BRAVE)
+        );
+        limits.push((None, "limits.max_oom_risk".to_owned(), now));
     }
     limits
 }
 
 /// The instance without one limit.
-fn dropped(instance: &Instance, limit: &Limit, chosen: &Layout) -> Instance {
-    let Some(requirement) = limit.requirement else {
+fn dropped(instance: &Instance, requirement: Option<Requirement>, chosen: &Layout) -> Instance {
+    let Some(requirement) = requirement else {
         let (from, to) = (instance.max_oom_risk, BRAVE);
         return Change::OomRisk { from, to }.apply(instance);
     };

@@ -75,7 +75,7 @@ pub fn reasons(
         reasons
     });
     let clashes = clashes.collect();
-    let nearest = nearest(instance, &keeping(&analysis, kept), deadline)?;
+    let nearest = nearest(instance, &keeping(analysis.clone(), kept), deadline)?;
     let (repairs, repairs_cut) = repairs(instance, &analysis, kept, (reread, limits.variations()))?;
     Ok(Reasons {
         clashes,
@@ -86,16 +86,16 @@ pub fn reasons(
 }
 
 /// The analysis without the corrections that touch axes that are kept, if any others are left.
-fn keeping(analysis: &Analysis, kept: &[Axis]) -> Analysis {
-    let mut keeping = analysis.clone();
-    let touches = |it: &Correction, axis: Axis| it.dropped.contains(Requirement::listed(axis));
-    keeping
-        .corrections
-        .retain(|it| !kept.iter().any(|&axis| touches(it, axis)));
-    if keeping.corrections.is_empty() {
-        return analysis.clone();
+fn keeping(mut analysis: Analysis, kept: &[Axis]) -> Analysis {
+    let touches = |it: &&Correction| {
+        let mut axes = kept.iter();
+        axes.any(|&axis| it.dropped.contains(Requirement::listed(axis)))
+    };
+    let (_, others): (Vec<_>, Vec<_>) = analysis.corrections.iter().partition(touches);
+    if !others.is_empty() {
+        analysis.corrections = others.into_iter().copied().collect();
     }
-    keeping
+    analysis
 }
 
 /// What a requirement demands of this instance: by what it says of the combination that breaks it

@@ -97,7 +97,14 @@ pub fn front(
     let kind = sought.kind();
     let trials = match sought {
         Sought::Memory => memory_trials(instance, options)?,
-        Sought::Gpus(counts) => gpus_trials(instance, counts, options)?,
+        Sought::Gpus(counts) => {
+            let solve = |&gpus: &u32| {
+                let after = on(instance, gpus);
+                Ok(Trial::new(&after, planner::best(&after, options)?))
+            };
+            let trials: Result<Vec<Trial>, PlanError> = counts.par_iter().map(solve).collect();
+            trials?
+        }
     };
     let (solved, proven) = (trials.len(), trials.iter().filter(|trial| trial.is_proven));
     let unproven = solved - proven.count();
@@ -206,16 +213,3 @@ fn descend(
 
 /// Most GPUs of a front unless named, as a multiple of the job's.
 pub const MORE_GPUS: u32 = 2;
-
-/// The best layout on each number of GPUs.
-fn gpus_trials(
-    instance: &Instance,
-    counts: &[u32],
-    options: &PlanOptions,
-) -> Result<Vec<Trial>, PlanError> {
-    let solve = |&gpus: &u32| {
-        let after = on(instance, gpus);
-        Ok(Trial::new(&after, planner::best(&after, options)?))
-    };
-    counts.par_iter().map(solve).collect()
-}

@@ -9,9 +9,11 @@ mod needs;
 mod proposal;
 
 pub use front::{Front, FrontKind, MORE_GPUS, Point, Sought, front};
-pub use proposal::{Idle, Proposal};
+pub use proposal::Proposal;
 
 use rayon::prelude::*;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::instance::Instance;
 use crate::plan::Evaluated;
@@ -25,8 +27,19 @@ pub struct PriceList {
     /// The changes that were solved, those that gain most tokens a second first, then in the order
     /// in which they are proposed; those without a layout last.
     pub offers: Vec<Offer>,
-    /// Changes that the instance leaves no room for, and why.
-    pub idle: Vec<(Proposal, Idle)>,
+    /// Changes that the instance leaves no room for.
+    pub idle: Vec<Idle>,
+}
+
+/// A change that does not apply to the job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Idle {
+    /// Which change.
+    pub change: String,
+    /// The change in words.
+    pub description: String,
+    /// Why there is nothing to change.
+    pub reason: String,
 }
 
 /// A change and the best layout with it.
@@ -81,7 +94,11 @@ pub fn price(instance: &Instance, options: &PlanOptions) -> Result<PriceList, Pl
     for (proposal, reason) in proposal::proposals(instance) {
         match reason {
             None => changed.push(proposal),
-            Some(reason) => idle.push((proposal, reason)),
+            Some(reason) => idle.push(Idle {
+                change: proposal.key().to_owned(),
+                description: proposal.to_string(),
+                reason: reason.to_owned(),
+            }),
         }
     }
     let solve = |proposal: Proposal| offer(instance, proposal, options);

@@ -20,7 +20,7 @@ pub struct Proposal {
 }
 
 /// Why an instance leaves nothing to change.
-pub type Idle = &'static str;
+pub(super) type Reason = &'static str;
 
 /// The memory that is offered.
 const MORE_MEMORY: Bytes = Bytes::new(8e9);
@@ -92,7 +92,7 @@ impl fmt::Display for Proposal {
 }
 
 /// Everything that is priced, in the order that breaks ties, and what leaves nothing to change.
-pub(super) fn proposals(instance: &Instance) -> Vec<(Proposal, Option<Idle>)> {
+pub(super) fn proposals(instance: &Instance) -> Vec<(Proposal, Option<Reason>)> {
     let mut all = of_the_job(instance);
     let kernels = [
         (Axis::AttentionKernel, AttentionKernel::Flash2 as u32),
@@ -131,7 +131,7 @@ pub(super) fn proposals(instance: &Instance) -> Vec<(Proposal, Option<Idle>)> {
 }
 
 /// Changes of machine and training.
-fn of_the_job(instance: &Instance) -> Vec<(Proposal, Option<Idle>)> {
+fn of_the_job(instance: &Instance) -> Vec<(Proposal, Option<Reason>)> {
     let (cluster, workload) = (&instance.job.cluster, &instance.job.workload);
     let (gpus, node) = (cluster.gpus, cluster.gpus_per_node);
     let (inter, intra) = (cluster.inter_node_bandwidth, cluster.intra_node_bandwidth);
@@ -151,7 +151,7 @@ fn of_the_job(instance: &Instance) -> Vec<(Proposal, Option<Idle>)> {
         (Proposal::memory(instance, MORE_MEMORY), None),
         (Proposal::nodes(instance, 1), None),
     ];
-    let mut propose = |key: &str, words: &str, changes: Vec<Change>, idle: Option<Idle>| {
+    let mut propose = |key: &str, words: &str, changes: Vec<Change>, idle: Option<Reason>| {
         all.push((Proposal::new(key, words, changes), idle));
     };
     let idle = (gpus == node).then_some("that is one node more");
@@ -189,7 +189,7 @@ fn freed(rule: Rule, key: &str, words: &str) -> Proposal {
 }
 
 /// A stage that mixes ways to checkpoint cannot keep a constraint that counts its layers.
-fn counted(instance: &Instance) -> Option<Idle> {
+fn counted(instance: &Instance) -> Option<Reason> {
     let counts = |row: &Constraint| {
         let mut terms = row.terms.iter();
         terms.any(|term| term.decision == Decision::CheckpointedLayers)
@@ -205,7 +205,7 @@ fn opened(
     key: &str,
     words: &str,
     values: &[(Axis, u32)],
-) -> (Proposal, Option<Idle>) {
+) -> (Proposal, Option<Reason>) {
     let missing = values.iter().filter_map(|&(axis, code)| {
         let from = instance.space.values(axis).to_vec();
         (!from.contains(&code)).then(|| Change::Values {
@@ -219,7 +219,7 @@ fn opened(
     (Proposal::new(key, words, changes), idle)
 }
 
-fn recompute(instance: &Instance, mode: Recompute) -> (Proposal, Option<Idle>) {
+fn recompute(instance: &Instance, mode: Recompute) -> (Proposal, Option<Reason>) {
     let flags = Checkpointing::ALL.iter();
     let flag = flags
         .copied()

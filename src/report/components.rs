@@ -116,11 +116,10 @@ fn stages_to_show(memory: &MemoryDocument, fullest: usize) -> Vec<usize> {
 
 /// The name for people of the component with this key.
 pub(crate) fn label(key: &str) -> &str {
-    let times = TimeComponent::ALL.iter();
-    let times = times.map(|component| (component.key(), component.label()));
-    let memories = MemoryComponent::ALL.iter();
-    let memories = memories.map(|component| (component.key(), component.label()));
-    let mut all = times.chain(memories);
-    all.find(|(known, _)| *known == key)
-        .map_or(key, |(_, label)| label)
+    let of_time = TimeComponent::ALL.iter().find(|it| it.key() == key);
+    let of_memory = MemoryComponent::ALL.iter().find(|it| it.key() == key);
+    let label = of_time
+        .map(|it| it.label())
+        .or(of_memory.map(|it| it.label()));
+    label.unwrap_or(key)
 }

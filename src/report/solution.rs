@@ -66,32 +66,26 @@ pub(super) fn layout_table(document: &LayoutDocument, style: &Style) -> String {
     let layout = document.layout();
     let plain = FlaggedCombination::plain(document.combination);
     let value = |axis: Axis| (axis_label(axis), axis.show(plain.code(axis)));
-    let [layers_row, checkpointing_row, batches] = [
-        ("layers by stage", layers(&layout)),
-        ("checkpointing", checkpointing(&layout)),
-        ("micro-batches", grouped(document.micro_batches)),
-    ]
-    .map(|(name, value)| (name.to_owned(), value));
-    let left = [
-        Axis::TensorParallel,
-        Axis::PipelineParallel,
-        Axis::DataParallel,
-        Axis::ContextParallel,
-        Axis::ExpertParallel,
-        Axis::VirtualStages,
-    ];
+    let named = |name: &str, value: String| (name.to_owned(), value);
+    // The degrees, but for the micro-batch.
+    let left = &Axis::ALL[..Axis::MicroBatch as usize];
     let right = [
         value(Axis::MicroBatch),
-        batches,
+        named("micro-batches", grouped(document.micro_batches)),
         value(Axis::Sharding),
         value(Axis::SequenceParallel),
         value(Axis::AttentionKernel),
         value(Axis::RmsNormKernel),
     ];
-    let wide = [layers_row, checkpointing_row, value(Axis::Schedule)];
+    let wide = [
+        named("layers by stage", layers(&layout)),
+        named("checkpointing", checkpointing(&layout)),
+        value(Axis::Schedule),
+    ];
     let mut table = Builder::default();
     table.push_record(["layout", "", "", ""]);
-    for ((degree, size), (choice, chosen)) in left.map(value).into_iter().zip(right) {
+    for (&axis, (choice, chosen)) in left.iter().zip(right) {
+        let (degree, size) = value(axis);
         table.push_record([degree, size, choice, chosen]);
     }
     let first_wide = table.count_records();

@@ -247,10 +247,7 @@ fn rows_of_a_front_stand_alone() {
     for row in rows {
         assert!(row.contains("TP ") && row.contains("PP "), "{row}");
     }
-    assert!(
-        text.contains("All have zero-1, flash-attention-2"),
-        "{text}"
-    );
+    assert!(text.contains("All have zero-1,"), "{text}");
 }
 
 #[test]

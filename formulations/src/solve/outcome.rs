@@ -77,32 +77,6 @@ impl<S> Outcome<S> {
             | Self::Unknown { statistics, .. } => *statistics,
         }
     }
-
-    /// The same outcome with the answer decoded.
-    pub fn map<T>(self, decode: impl FnOnce(S) -> T) -> Outcome<T> {
-        match self {
-            Self::Optimal {
-                solution,
-                statistics,
-            } => Outcome::Optimal {
-                solution: decode(solution),
-                statistics,
-            },
-            Self::Feasible {
-                solution,
-                bound,
-                gap,
-                statistics,
-            } => Outcome::Feasible {
-                solution: decode(solution),
-                bound,
-                gap,
-                statistics,
-            },
-            Self::Infeasible { statistics } => Outcome::Infeasible { statistics },
-            Self::Unknown { bound, statistics } => Outcome::Unknown { bound, statistics },
-        }
-    }
 }
 
 /// Values of all columns.

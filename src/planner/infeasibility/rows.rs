@@ -75,11 +75,9 @@ impl Rows<'_> {
             return Ok(());
         }
         for row in self.all.iter().filter(|row| !base.dropped.contains(**row)) {
-            if self
-                .solved(dropped.without(RuleSet::EMPTY.with(*row)), base)?
-                .is_some()
-            {
-                dropped = dropped.without(RuleSet::EMPTY.with(*row));
+            let fewer = dropped.without(RuleSet::EMPTY.with(*row));
+            if self.solved(fewer, base)?.is_some() {
+                dropped = fewer;
             }
         }
         self.take(base, dropped, found)?;
@@ -96,12 +94,12 @@ impl Rows<'_> {
         if is_known(found, dropped) {
             return Ok(true);
         }
-        let solved = self.solved(dropped, base)?;
-        let is_new = solved.is_some();
-        if let Some(correction) = solved {
-            add(found, correction);
-        }
-        Ok(is_new)
+        let Some(correction) = self.solved(dropped, base)? else {
+            return Ok(false);
+        };
+        found.retain(|it| !dropped.is_part_of(it.dropped));
+        found.push(correction);
+        Ok(true)
     }
 
     /// The correction, if the instance has a layout without these requirements. Without `gpu_count`, also
@@ -146,11 +144,6 @@ fn others(instance: &Instance) -> Vec<Requirement> {
 
 fn is_known(found: &[Correction], dropped: RuleSet) -> bool {
     found.iter().any(|it| it.dropped.is_part_of(dropped))
-}
-
-fn add(found: &mut Vec<Correction>, correction: Correction) {
-    found.retain(|it| !correction.dropped.is_part_of(it.dropped));
-    found.push(correction);
 }
 
 fn layer_rows(instance: &Instance) -> Vec<Requirement> {

@@ -274,13 +274,12 @@ impl<'a> Search<'a> {
                 (broken.collect(), checkpointing)
             })
             .collect();
-        let mut sets: Vec<RuleSet> = (1_u32..1 << of_flags.len())
-            .map(|chosen| {
-                let chosen =
-                    (of_flags.iter().enumerate()).filter(|(index, _)| chosen >> index & 1 == 1);
-                chosen.fold(RuleSet::EMPTY, |set, (_, of)| set.union(of.0))
-            })
-            .collect();
+        let mut sets: Vec<RuleSet> = Vec::new();
+        for (broken, _) in &of_flags {
+            let unions: Vec<RuleSet> = sets.iter().map(|set| set.union(*broken)).collect();
+            sets.extend(unions);
+            sets.push(*broken);
+        }
         sets.sort_by_key(|set| (set.len(), *set));
         sets.dedup();
         sets.into_iter()

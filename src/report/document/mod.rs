@@ -34,7 +34,7 @@ pub use layout::{LayoutDocument, RecomputedDocument, StageDocument};
 pub use objective::{AskedDocument, CountDocument, CountStatus, ObjectiveDocument};
 pub use pareto::{ParetoDocument, PointDocument};
 pub use prediction::{MemoryDocument, PredictionDocument, StageMemoryDocument};
-pub use price::{BestDocument, IdleDocument, OfferDocument, PriceDocument};
+pub use price::{BestDocument, OfferDocument, PriceDocument};
 pub use solution::{
     EvaluatedDocument, EvaluationDocument, InfeasibilityDocument, NearestDocument,
     NeighbourDocument, ProofDocument, SolutionDocument,
@@ -63,7 +63,10 @@ pub trait Document: Serialize + JsonSchema + Sized {
         let document = strict_json::parse(text)?;
         match document["schema"].as_str() {
             Some(format) if format == Self::FORMAT => Ok(serde_json::from_value(document)?),
-            format => Err(ReadError::format(format, format!("`{}`", Self::FORMAT))),
+            format => Err(ReadError::Format {
+                found: format.unwrap_or("unnamed").to_owned(),
+                expected: format!("`{}`", Self::FORMAT),
+            }),
         }
     }
 
@@ -102,15 +105,6 @@ pub enum ReadError {
     /// A document without a layout.
     #[error("the document has no layout: it is {0}")]
     NoLayout(Status),
-}
-
-impl ReadError {
-    fn format(found: Option<&str>, expected: String) -> Self {
-        Self::Format {
-            found: found.unwrap_or("no document").to_owned(),
-            expected,
-        }
-    }
 }
 
 /// Rounds to six significant digits.

@@ -10,7 +10,7 @@ use super::{
 use crate::instance::Instance;
 use crate::plan::Status;
 use crate::planner::Best;
-use crate::price::{Offer, PriceList, tokens_per_second};
+use crate::price::{Idle, Offer, PriceList, tokens_per_second};
 
 /// What changes of a job would buy.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -27,7 +27,7 @@ pub struct PriceDocument {
     /// The changes that were solved, the largest gain first; those without a layout last.
     pub offers: Vec<OfferDocument>,
     /// Changes that do not apply to the job.
-    pub idle: Vec<IdleDocument>,
+    pub idle: Vec<Idle>,
     /// How far to trust the predictions.
     pub trust: Trust,
     /// What the reader should know, though it is not an error.
@@ -65,17 +65,6 @@ pub struct OfferDocument {
     pub best: BestDocument,
 }
 
-/// A change that does not apply to the job.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct IdleDocument {
-    /// Which change.
-    pub change: String,
-    /// The change in words.
-    pub description: String,
-    /// Why there is nothing to change.
-    pub reason: String,
-}
-
 impl Document for PriceDocument {
     const FORMAT: &'static str = "parlayout/price/v1";
 }
@@ -87,20 +76,13 @@ impl PriceDocument {
         let job = JobDocument::new(&instance.job);
         let today = BestDocument::new(&prices.today, job.gpus, job.global_batch);
         let offers = prices.offers.iter();
-        let idle = prices.idle.iter();
         Self {
             schema: Self::FORMAT.to_owned(),
             instance: instance.name.clone(),
             offers: offers
                 .map(|offer| OfferDocument::new(&prices.today, job.gpus, offer))
                 .collect(),
-            idle: idle
-                .map(|(change, reason)| IdleDocument {
-                    change: change.key().to_owned(),
-                    description: change.to_string(),
-                    reason: (*reason).to_owned(),
-                })
-                .collect(),
+            idle: prices.idle.clone(),
             trust: Trust::new(&instance.job.cluster.calibration),
             warnings: instance.warnings.clone(),
             job,
