@@ -139,9 +139,8 @@ fn together<'a>(source: &'a str, parts: &[&Drawn<'a>]) -> Drawn<'a> {
 /// What one draw predicts of the runs that it left.
 #[derive(Debug, Default)]
 struct Draw {
-    zero_shot: Sample,
-    calibrated: Sample,
-    accepted: Sample,
+    /// Before, after, and after where that is accepted.
+    samples: [Sample; 3],
     /// The speeds that each calibration adopts.
     speeds: Vec<Speeds>,
 }
@@ -176,17 +175,15 @@ impl Draw {
             _ => predicted(&tested.setup)?,
         };
         Ok(Self {
-            zero_shot,
-            calibrated,
-            accepted,
+            samples: [zero_shot, calibrated, accepted],
             speeds: vec![tested.speeds],
         })
     }
 
     fn extend(&mut self, other: &Self) {
-        self.zero_shot.extend(&other.zero_shot);
-        self.calibrated.extend(&other.calibrated);
-        self.accepted.extend(&other.accepted);
+        for (sample, other) in self.samples.iter_mut().zip(&other.samples) {
+            sample.extend(other);
+        }
         self.speeds.extend_from_slice(&other.speeds);
     }
 
@@ -194,21 +191,22 @@ impl Draw {
     /// of a source.
     fn ranks_worse(&self) -> bool {
         let moved = self.speeds.contains(&Speeds::Fitted) || self.speeds.len() > 1;
-        moved && self.accepted.rank() < self.zero_shot.rank()
+        moved && self.samples[2].rank() < self.samples[0].rank()
     }
 }
 
 fn summary(name: &str, drawn: &Drawn) -> Transfer {
     let draws = &drawn.draws;
+    let means = |index: usize| means(draws.iter().map(|draw| &draw.samples[index]));
     let speeds: Vec<Speeds> = draws.iter().flat_map(|draw| draw.speeds.clone()).collect();
     let adopted = |kind: Speeds| speeds.iter().filter(|&&speeds| speeds == kind).count();
     Transfer {
         setting: name.to_owned(),
         source: drawn.source.to_owned(),
         timed: drawn.timed,
-        zero_shot: means(draws.iter().map(|draw| &draw.zero_shot)),
-        calibrated: means(draws.iter().map(|draw| &draw.calibrated)),
-        accepted: means(draws.iter().map(|draw| &draw.accepted)),
+        zero_shot: means(0),
+        calibrated: means(1),
+        accepted: means(2),
         draws: speeds.len(),
         accepted_draws: adopted(Speeds::Fitted),
         level_draws: adopted(Speeds::Level),

@@ -79,18 +79,6 @@ impl Observation {
         job
     }
 
-    /// GPUs of a node of the run.
-    #[must_use]
-    pub fn gpus_per_node(&self) -> u32 {
-        self.modelled.job.cluster.gpus_per_node
-    }
-
-    /// Whether the run used several nodes.
-    #[must_use]
-    pub fn spans_nodes(&self) -> bool {
-        self.modelled.job.cluster.gpus > self.gpus_per_node()
-    }
-
     /// The coefficients of the run's cell.
     #[must_use]
     pub fn costs(&self, job: &Job) -> Costs {

@@ -41,10 +41,11 @@ pub struct Common {
 
 /// What every run states. Runs within one node say nothing of the network between nodes.
 pub(super) fn by_all(observations: &[&Observation]) -> Common {
+    let per_node = |run: &Observation| run.modelled.job.cluster.gpus_per_node;
     let several: Vec<&Observation> = observations
         .iter()
         .copied()
-        .filter(|run| run.spans_nodes())
+        .filter(|run| run.modelled.job.cluster.gpus > per_node(run))
         .collect();
     Common {
         figures: Stated {
@@ -52,7 +53,7 @@ pub(super) fn by_all(observations: &[&Observation]) -> Common {
             inter_node: median(&several, |stated| stated.inter_node),
             gradient_bytes: agreed(observations, |run| run.stated.gradient_bytes),
         },
-        gpus_per_node: agreed(&several, |run| Some(run.gpus_per_node())),
+        gpus_per_node: agreed(&several, |run| Some(per_node(run))),
     }
 }
 

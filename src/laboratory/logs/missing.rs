@@ -2,15 +2,6 @@
 
 use super::facts::Facts;
 
-/// Something that must be known and is not.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Missing {
-    /// What it is, and why it is unknown, for people.
-    pub what: String,
-    /// The argument of the command line that states it.
-    pub flag: String,
-}
-
 /// What must be known, the columns that say it, and the flags of scripts that do, without sections.
 const NEEDED: [(&str, &str, &str); 10] = [
     (
@@ -71,8 +62,9 @@ fn flag(columns: &str) -> String {
 /// Columns for which the usual value stands in unless a script states another.
 const USUAL: [&str; 3] = ["kv_heads", "context_parallel", "checkpointing"];
 
-/// What must be known of the job and is not. A flag of a script whose value nobody knows is named.
-pub(super) fn missing(facts: &Facts) -> Vec<Missing> {
+/// What must be known of the job and is not, with the arguments of the command line that state it. A
+/// flag of a script whose value nobody knows is named.
+pub(super) fn missing(facts: &Facts) -> Option<(String, String)> {
     let absent = NEEDED.iter().filter(|(_, columns, ..)| {
         let mut columns = columns.split(' ');
         columns.any(|column| facts.text(column).is_none())
@@ -89,10 +81,9 @@ pub(super) fn missing(facts: &Facts) -> Vec<Missing> {
             let name = name.replace('_', "-");
             format!(" (the launch file has `--{name} {value}`, whose value it does not state)")
         });
-        Some(Missing {
-            what: format!("{what}{because}"),
-            flag: flag(columns),
-        })
+        Some((format!("{what}{because}"), flag(columns)))
     });
-    missing.collect()
+    let (whats, mut flags): (Vec<String>, Vec<String>) = missing.unzip();
+    flags.dedup();
+    (!whats.is_empty()).then(|| (whats.join(", "), flags.join(", ")))
 }

@@ -24,5 +24,4 @@ mod yaml;
 pub use facts::{Facts, layout};
 pub use launch::{LaunchError, launch};
 pub use log::{Log, Peak, SteadyStep, read};
-pub use missing::Missing;
 pub use run::{LogError, run};

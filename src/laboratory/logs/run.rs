@@ -2,16 +2,16 @@
 
 use super::facts::Facts;
 use super::log::{Log, Peak};
-use super::missing::{self, Missing};
+use super::missing::missing;
 use super::note;
 use crate::laboratory::runs::Run;
 
 /// Why a log, which is named first, gives no run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LogError {
-    /// Something must be known and is not; the file that may say it, for the hint.
-    #[error("`{}` does not say {}\nhint: give {}{}", .0, whats(.1), .2, flags(.1))]
-    Missing(String, Vec<Missing>, &'static str),
+    /// This must be known and is not, which these files and arguments may say.
+    #[error("`{0}` does not say {1}\nhint: give {2}")]
+    Missing(String, String, String),
     /// It says nothing that a calibration could use.
     #[error(
         "`{0}` states no step time, no peak, and no end without memory\nhint: lines of \
@@ -39,17 +39,6 @@ pub enum LogError {
 /// For the hint of what is missing.
 const LAUNCH: &str =
     "`--launch` (the script with the flags, torchtitan's .toml, nanotron's .yaml), or ";
-
-fn whats(missing: &[Missing]) -> String {
-    let whats: Vec<&str> = missing.iter().map(|one| one.what.as_str()).collect();
-    whats.join(", ")
-}
-
-fn flags(missing: &[Missing]) -> String {
-    let mut flags: Vec<&str> = missing.iter().map(|one| one.flag.as_str()).collect();
-    flags.dedup();
-    flags.join(", ")
-}
 
 /// The run that a log tells of, with a note about what was read. What the user `stated` comes first,
 /// then what the log itself says, then the file that was `launched`.
@@ -91,9 +80,8 @@ pub fn run(
     if log.steps.is_empty() && log.peaks.is_empty() && log.out_of_memory.is_none() {
         return Err(LogError::Silent(name));
     }
-    let missing = missing::missing(&facts);
-    if !missing.is_empty() {
-        return Err(LogError::Missing(name, missing, launch));
+    if let Some((whats, flags)) = missing(&facts) {
+        return Err(LogError::Missing(name, whats, format!("{launch}{flags}")));
     }
     let one = |column| facts.number(column).unwrap_or(1).max(1);
     let (gpus, stages) = (one("gpus"), one("pipeline_parallel"));
