@@ -122,10 +122,26 @@ axes! {
 }
 
 impl Axis {
-    /// The axis whose key is `text`.
+    /// The axis whose key, or the short name of it that everyone uses, is `text`.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|axis| axis.as_str() == text)
+        let mut all = Self::ALL.into_iter();
+        all.find(|axis| axis.as_str() == text || axis.short() == Some(text))
+    }
+
+    /// The usual abbreviation of a degree or of the micro-batch.
+    #[must_use]
+    pub const fn short(self) -> Option<&'static str> {
+        match self {
+            Self::TensorParallel => Some("tp"),
+            Self::PipelineParallel => Some("pp"),
+            Self::DataParallel => Some("dp"),
+            Self::ContextParallel => Some("cp"),
+            Self::ExpertParallel => Some("ep"),
+            Self::VirtualStages => Some("vp"),
+            Self::MicroBatch => Some("mb"),
+            _ => None,
+        }
     }
 
     /// The code of the value written `text` (`8`, `zero-1`; `true` and `false` for the two

@@ -1,4 +1,7 @@
-//! A layout that the user types: `tensor_parallel=2,pipeline_parallel=4,layers=9+10x2+11`.
+//! A layout that the user types: `tp=2,pp=4,layers=9+10x2+11`, or pastes from an answer: `TP 2, PP 4, DP 8,
+//! micro-batch 1, zero-1, layers 9, 10 x2, 11`.
+
+use std::borrow::Cow;
 
 use crate::axis::{Assignment, Axis, FlaggedCombination};
 use crate::cost_model::pipeline::even_partition;
@@ -14,7 +17,7 @@ const STAGE_KEYS: [&str; 4] = [
     "checkpointed_attention_core",
 ];
 
-/// Reads `key=value` pairs separated by commas.
+/// Reads `key=value` pairs separated by commas, or the line of a layout as answers print it.
 ///
 /// Axes that are not named take the instance's pin, else: data parallelism fills the GPUs,
 /// sharding is ZeRO-1, kernels are the best listed, the sequence is split where the framework
@@ -25,15 +28,17 @@ const STAGE_KEYS: [&str; 4] = [
 ///
 /// A message for the user: an unknown key, a value that is not one, counts that do not fit.
 pub fn parse(text: &str, instance: &Instance) -> Result<Layout, String> {
-    let typed = split(text)?;
+    let pairs = if text.contains('=') {
+        Cow::Borrowed(text)
+    } else {
+        Cow::Owned(pasted(text)?)
+    };
+    let typed = split(&pairs)?;
     let mut assignment = Assignment::default();
     let mut counts: [Option<Vec<u32>>; 4] = [None, None, None, None];
     for (key, value) in typed {
         if let Some(axis) = Axis::parse(key) {
-            let code = axis
-                .parse_value(value)
-                .ok_or_else(|| bad_value(axis, value))?;
-            assignment.0.push((axis, code));
+            assign(&mut assignment, axis, value)?;
         } else if let Some(position) = STAGE_KEYS.iter().position(|&known| known == key) {
             counts[position] = Some(stage_counts(key, value)?);
         } else {
@@ -58,7 +63,8 @@ pub fn parse_assignment(text: &str) -> Result<Assignment, String> {
     if pairs.is_empty() {
         return Err("no axis is named, such as `tensor_parallel=8`".to_owned());
     }
-    let pairs = pairs.into_iter().map(|(key, value)| {
+    let mut assignment = Assignment::default();
+    for (key, value) in pairs {
         let axis = Axis::parse(key).ok_or_else(|| {
             if STAGE_KEYS.contains(&key) {
                 format!("`{key}` is no axis: layers of stages cannot be asked for")
@@ -66,12 +72,92 @@ pub fn parse_assignment(text: &str) -> Result<Assignment, String> {
                 unknown_key(key, &[])
             }
         })?;
-        let code = axis
-            .parse_value(value)
-            .ok_or_else(|| bad_value(axis, value))?;
-        Ok((axis, code))
-    });
-    pairs.collect::<Result<Vec<_>, String>>().map(Assignment)
+        assign(&mut assignment, axis, value)?;
+    }
+    Ok(assignment)
+}
+
+fn assign(assignment: &mut Assignment, axis: Axis, value: &str) -> Result<(), String> {
+    let code = axis
+        .parse_value(value)
+        .ok_or_else(|| bad_value(axis, value))?;
+    if assignment.get(axis).is_some() {
+        return Err(format!("`{axis}` is given twice"));
+    }
+    assignment.0.push((axis, code));
+    Ok(())
+}
+
+/// The pairs that the line of a layout stands for. It leaves out what is off, so that comes first.
+fn pasted(line: &str) -> Result<String, String> {
+    let mut pairs: Vec<(String, String)> = [
+        (Axis::ContextParallel, "1"),
+        (Axis::VirtualStages, "1"),
+        (Axis::SequenceParallel, "false"),
+        (Axis::RmsNormKernel, "false"),
+    ]
+    .map(|(axis, off)| (axis.to_string(), off.to_owned()))
+    .to_vec();
+    for phrase in line.split(',') {
+        let words: Vec<&str> = phrase.split_whitespace().collect();
+        let phrase = words.join(" ");
+        // A list of counts goes on: `10 x4`, and `0 x3 layers` at its end.
+        let counts = phrase.strip_suffix(" layers").unwrap_or(&phrase);
+        let goes_on = |(key, _): &&mut (String, String)| STAGE_KEYS.contains(&key.as_str());
+        if !words.is_empty()
+            && counts
+                .chars()
+                .all(|c| c.is_ascii_digit() || " x".contains(c))
+            && let Some((_, value)) = pairs.last_mut().filter(goes_on)
+        {
+            *value += &format!("+{}", counts.replace(' ', ""));
+            continue;
+        }
+        let (key, value) = phrase_of(&words).ok_or_else(|| {
+            format!(
+                "`{phrase}` is neither `key=value`, such as `tp=2`, nor part of a printed layout"
+            )
+        })?;
+        pairs.retain(|(earlier, _)| *earlier != key);
+        pairs.push((key, value));
+    }
+    let pairs: Vec<String> = pairs
+        .into_iter()
+        .map(|(key, value)| format!("{key}={value}"))
+        .collect();
+    Ok(pairs.join(","))
+}
+
+/// The pair that one phrase of a printed layout stands for.
+fn phrase_of(words: &[&str]) -> Option<(String, String)> {
+    let pair = |axis: Axis, value: &str| Some((axis.to_string(), value.to_owned()));
+    match *words {
+        ["micro-batch", value] => pair(Axis::MicroBatch, value),
+        [value, "virtual", _] => pair(Axis::VirtualStages, value),
+        ["sequence", "parallelism"] => pair(Axis::SequenceParallel, "true"),
+        ["no", "sequence", "parallelism"] => pair(Axis::SequenceParallel, "false"),
+        ["fused", "RMSNorm"] => pair(Axis::RmsNormKernel, "true"),
+        ["unfused", "RMSNorm"] => pair(Axis::RmsNormKernel, "false"),
+        ["schedule", value] => pair(Axis::Schedule, value),
+        ["no", "checkpointing"] => pair(Axis::Checkpointing, "none"),
+        [mode, "checkpointing"] => pair(Axis::Checkpointing, mode),
+        [mode, "checkpointing", "of", ref counts @ ..] => {
+            let counts: Vec<&str> = counts
+                .iter()
+                .copied()
+                .filter(|it| *it != "layers")
+                .collect();
+            let key = format!("checkpointed_{}", mode.replace('-', "_"));
+            Some((key, counts.concat()))
+        }
+        ["layers", ref counts @ ..] => Some(("layers".to_owned(), counts.concat())),
+        [degree, value] => pair(Axis::parse(&degree.to_lowercase())?, value),
+        [name] => [Axis::Sharding, Axis::AttentionKernel, Axis::Schedule]
+            .into_iter()
+            .find(|axis| axis.parse_value(name).is_some())
+            .and_then(|axis| pair(axis, name)),
+        _ => None,
+    }
 }
 
 fn split(text: &str) -> Result<Vec<(&str, &str)>, String> {
@@ -234,5 +320,44 @@ fn stages(
             "stage {index} has fewer layers than are checkpointed"
         )),
         None => Ok(stages),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+    use crate::report::layout_text;
+
+    #[test]
+    fn a_printed_layout_can_be_pasted_back() {
+        let instance = fixture::llama_405b();
+        let layout = fixture::llama_405b_layout();
+        let line = layout_text::line(&layout);
+        assert_eq!(parse(&line, &instance), Ok(layout));
+        let wrapped = line.replace(", ", ",\n    ");
+        assert_eq!(parse(&wrapped, &instance), parse(&line, &instance));
+    }
+
+    #[test]
+    fn short_names_stand_for_the_axes() {
+        let instance = fixture::llama_405b();
+        let short = parse("tp=8,pp=14,mb=1,cp=1", &instance);
+        let long = "tensor_parallel=8,pipeline_parallel=14,micro_batch=1,context_parallel=1";
+        assert_eq!(short, parse(long, &instance));
+        let twice = parse("tp=8,tensor_parallel=4", &instance);
+        assert_eq!(twice, Err("`tensor_parallel` is given twice".to_owned()));
+    }
+
+    #[test]
+    fn counts_that_overflow_are_refused() {
+        let instance = fixture::llama_405b();
+        for times in ["18446744073709551615", "18446744073709551616", "4294967296"] {
+            let error = parse(&format!("pp=2,layers=9+1x{times}"), &instance).expect_err(times);
+            assert!(
+                error.contains("`layers` lists one number a stage"),
+                "{error}"
+            );
+        }
     }
 }

@@ -29,6 +29,7 @@ impl NotFound {
             name: name.to_owned(),
             suggestions: spelling::nearest(name, known.clone())
                 .into_iter()
+                .filter(|near| kind != Kind::Model || same_family(name, near))
                 .map(ToOwned::to_owned)
                 .collect(),
             known: known.map(ToOwned::to_owned).collect(),
@@ -48,12 +49,38 @@ impl NotFound {
     /// The remedy.
     #[must_use]
     pub fn hint(&self) -> String {
-        let known = self.known.iter().map(String::as_str);
-        match spelling::did_you_mean(&self.name, known.clone()) {
-            Some(question) => format!("{question} `parlayout catalog` lists all"),
-            None => format!("known: {}", spelling::list(known)),
+        let near = self.suggestions.iter().map(|near| format!("`{near}`"));
+        let near: Vec<String> = near.collect();
+        if !near.is_empty() {
+            let near = near.join(" or ");
+            return format!("did you mean {near}? `parlayout catalog` lists all");
+        }
+        match self.kind {
+            Kind::Model => "give the network's `config.json` from Hugging Face as the model: \
+                            `path/to/config.json`; `parlayout catalog model` lists the presets"
+                .to_owned(),
+            Kind::Cluster => "describe the machine by its figures: `memory`, `peak_bf16`, \
+                              `memory_bandwidth`, `gpus_per_node`, `intra_node_bandwidth` and \
+                              `inter_node_bandwidth` in `[cluster]` of an instance file \
+                              (docs/instance-format.md); `parlayout catalog cluster` lists the \
+                              presets"
+                .to_owned(),
+            _ => {
+                let known = self.known.iter().map(String::as_str);
+                format!("known: {}", spelling::list(known))
+            }
         }
     }
+}
+
+/// Whether the letters that two names of models begin with are alike: no other family is proposed for
+/// a name that the catalog does not have.
+fn same_family(one: &str, other: &str) -> bool {
+    let family = |name: &str| -> String {
+        let letters = name.chars().take_while(|c| c.is_alphabetic());
+        letters.collect::<String>().to_lowercase()
+    };
+    strsim::normalized_damerau_levenshtein(&family(one), &family(other)) >= 0.75
 }
 
 impl fmt::Display for NotFound {

@@ -56,14 +56,6 @@ section! {
         /// Where the figures come from.
         source: String,
     }
-    reserved {
-        "experts": "mixtures of experts",
-        "experts_per_token": "mixtures of experts",
-        "expert_width": "mixtures of experts",
-        "shared_experts": "mixtures of experts",
-        "prediction_layers": "multi-token prediction",
-        "window": "sliding-window attention",
-    }
 }
 
 section! {
@@ -95,10 +87,6 @@ section! {
         gpu: Stated<Accelerator>,
         /// Nodes and networks.
         network: Stated<Cluster>,
-    }
-    reserved {
-        "groups": "clusters of several kinds of GPU",
-        "accelerators": "clusters of several kinds of GPU",
     }
 }
 

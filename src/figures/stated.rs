@@ -66,7 +66,7 @@ impl<G: Group> Part for Stated<G> {
 impl<G: Group> reading::Value for Stated<G> {
     fn read(node: &Node, path: &str, problems: &mut Problems) -> Option<Self> {
         let table = table_of(node, path, problems)?;
-        let meant = check_keys(table, path, &Self::keys(), &[], problems);
+        let meant = check_keys(table, path, &Self::keys(), problems);
         Some(Self::of_table(table, path, &meant, problems))
     }
 

@@ -27,11 +27,6 @@ section! {
         /// Rows of your own.
         constraint: ConstraintList,
     }
-    reserved {
-        "clusters": "several clusters",
-        "job": "several jobs on one cluster",
-        "jobs": "several jobs on one cluster",
-    }
 }
 
 section! {
@@ -48,13 +43,6 @@ section! {
         /// Which arithmetic the MFU counts; default: paper.
         mfu_convention: FlopConvention,
     }
-    reserved {
-        "offload": "offload of optimizer states or activations to the host",
-        "optimizer_offload": "offload of optimizer states to the host",
-        "activation_offload": "offload of activations to the host",
-        "fp8_recipe": "recipes of fp8 training",
-        "lora": "adapters",
-    }
 }
 
 section! {
@@ -62,10 +50,6 @@ section! {
     struct LimitsSection {
         /// Largest accepted probability that the layout runs out of memory; default: 0.05.
         max_oom_risk: f64,
-    }
-    reserved {
-        "deadline": "a limit of the training time",
-        "min_mfu": "a lower limit of the utilisation",
     }
 }
 

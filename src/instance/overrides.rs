@@ -213,6 +213,10 @@ fn full_path(key: &str, at: &Origin, problems: &mut Problems) -> Option<String> 
     let found = paths::of_leaf(key);
     match found.as_slice() {
         [path] => Some((*path).to_owned()),
+        [] if spelling::not_modelled(key).is_some() => {
+            problems.add_unknown_key(at, "", key, &[]);
+            None
+        }
         [] => {
             let hint = spelling::did_you_mean(key, paths::leaves()).unwrap_or_else(|| {
                 "write a key of an instance file, such as `cluster.gpus`".to_owned()

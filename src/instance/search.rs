@@ -46,6 +46,10 @@ impl Value for SearchSection {
             } else if let Some(axis) = axis_of(entry, path, keys(), problems)
                 && let Some(codes) = read_values(axis, &entry.node, problems)
             {
+                if section.values.iter().any(|(earlier, _)| *earlier == axis) {
+                    let text = format!("`search.{axis}` is given twice");
+                    problems.add(&entry.key_origin, text, "keep one of the two keys");
+                }
                 section.values.push((axis, codes));
             }
         }
@@ -67,7 +71,10 @@ impl Value for SearchSection {
                 "type": "array", "items": value, "minItems": 1, "uniqueItems": true
             });
             let either = json!({ "anyOf": [value, list] });
-            properties.insert(axis.to_string(), described(either, meaning(axis)));
+            for name in [Some(axis.as_str()), axis.short()].into_iter().flatten() {
+                let meaning = described(either.clone(), meaning(axis));
+                properties.insert(name.to_owned(), meaning);
+            }
             single.insert(axis.to_string(), value);
         }
         properties.insert(

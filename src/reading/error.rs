@@ -131,6 +131,11 @@ impl Problems {
         key: &str,
         known: &[&'static str],
     ) {
+        if let Some(what) = spelling::not_modelled(key) {
+            let text = format!("`{}` is not modelled yet: {what}", shown(&join(path, key)));
+            self.add(origin, text, "remove the key, or plan without it");
+            return;
+        }
         let elsewhere = |key: &str| self.elsewhere.and_then(|hint| hint(path, key));
         let hint = elsewhere(key)
             .or_else(|| spelling::did_you_mean(key, known.iter().copied()))

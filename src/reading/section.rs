@@ -208,28 +208,17 @@ pub(crate) fn table_of<'a>(
     None
 }
 
-/// Reports every key that is not one of `known`; returns the keys that were probably meant. Keys of
-/// `reserved` are refused because what they say is not modelled yet.
+/// Reports every key that is not one of `known`; returns the keys that were probably meant.
 pub(crate) fn check_keys(
     table: &Table,
     path: &str,
     known: &[&'static str],
-    reserved: &[(&str, &str)],
     problems: &mut Problems,
 ) -> Vec<&'static str> {
     let mut meant = Vec::new();
     for entry in &table.entries {
         let key = entry.key.as_str();
         if known.contains(&key) {
-            continue;
-        }
-        if let Some((_, what)) = reserved.iter().find(|(reserved, _)| *reserved == key) {
-            let path = join(path, key);
-            problems.add(
-                &entry.key_origin,
-                format!("`{path}` is not modelled yet: {what}"),
-                "remove the key, or plan without it",
-            );
             continue;
         }
         meant.extend(spelling::nearest(key, known.iter().copied()));
@@ -270,7 +259,6 @@ macro_rules! section {
             $($(#[doc = $field_doc:literal])+ $field:ident: $type:ty,)+
         }
         $(parts { $($(#[doc = $part_doc:literal])+ $part:ident: $part_type:ty,)+ })?
-        $(reserved { $($reserved:literal: $what:literal,)+ })?
     ) => {
         $(#[doc = $doc])+
         #[derive(Debug, Clone, Default)]
@@ -289,8 +277,7 @@ macro_rules! section {
                 #[allow(unused_mut, reason = "a section may have no parts")]
                 let mut keys = vec![$(stringify!($field)),+];
                 $($(keys.extend(<$part_type as $crate::reading::section::Part>::keys());)+)?
-                let reserved = &[$($(($reserved, $what)),+)?];
-                let meant = $crate::reading::section::check_keys(table, path, &keys, reserved, problems);
+                let meant = $crate::reading::section::check_keys(table, path, &keys, problems);
                 Self {
                     $($field: $crate::reading::Field::of_table(
                         table, stringify!($field), path, &meant, problems,

@@ -9,6 +9,12 @@ static SYNONYMS: LazyLock<BTreeMap<String, Vec<String>>> = LazyLock::new(|| {
         .expect("the catalog's synonyms are valid")
 });
 
+/// What is not modelled yet, and the words for it.
+static NOT_MODELLED: LazyLock<BTreeMap<String, Vec<String>>> = LazyLock::new(|| {
+    toml::from_str(include_str!("../../catalog/not-modelled.toml"))
+        .expect("the catalog's words for what is not modelled are valid")
+});
+
 /// The candidates that `word` most likely stands for, equally near; none if none is near.
 pub(crate) fn nearest<'a>(
     word: &str,
@@ -49,6 +55,14 @@ pub(crate) fn synonym(word: &str) -> Option<&'static str> {
     let mut synonyms = SYNONYMS.iter();
     let found = synonyms.find(|(_, others)| others.iter().any(|other| other == word));
     found.map(|(key, _)| key.as_str())
+}
+
+/// What `word` stands for, if that is not modelled yet.
+pub(crate) fn not_modelled(word: &str) -> Option<&'static str> {
+    let word = normal(word);
+    let mut all = NOT_MODELLED.iter();
+    let found = all.find(|(_, words)| words.contains(&word));
+    found.map(|(what, _)| what.as_str())
 }
 
 /// A question after the candidates that `word` most likely stands for.

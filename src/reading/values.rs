@@ -161,7 +161,10 @@ pub(crate) fn read_name(
         return wrong_kind(node, path, "a string", &hint, problems);
     };
     let found = names.iter().find(|name| *name == text).copied();
-    if found.is_none() {
+    if let Some(what) = spelling::not_modelled(text).filter(|_| found.is_none()) {
+        let text = format!("`{path}`: `{}` is not modelled yet: {what}", shown(text));
+        problems.add(&node.origin, text, hint);
+    } else if found.is_none() {
         let hint = match spelling::did_you_mean(text, names.iter().copied()) {
             Some(question) => format!("{question} known: {known}"),
             None => hint,

@@ -247,6 +247,20 @@ fn on_the_command_line() {
                 with_flags(&[(Flag::Model, "lama-13b")]),
             ),
             (
+                "a model of another family",
+                with_flags(&[(Flag::Model, "mistral-7b")]),
+            ),
+            (
+                "a GPU without a preset",
+                with_flags(&[(Flag::Model, "llama-13b"), (Flag::Cluster, "mi300x")]),
+            ),
+            ("an adapter", with_sets(&["training.lora_rank=8"])),
+            ("offload", with_sets(&["cpu_offload=true"])),
+            (
+                "an optimizer that is not modelled",
+                with_flags(&[(Flag::Optimizer, "adamw_8bit")]),
+            ),
+            (
                 "a flag with a file that is not there",
                 with_flags(&[(Flag::Model, "no.json")]),
             ),
