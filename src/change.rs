@@ -68,13 +68,6 @@ pub enum Change {
         /// Then.
         to: u32,
     },
-    /// Nodes of another size.
-    NodeSize {
-        /// GPUs of a node so far.
-        from: u32,
-        /// Then.
-        to: u32,
-    },
     /// GPUs with more memory.
     Memory {
         /// What a process can use so far.
@@ -144,7 +137,6 @@ impl Change {
             Self::SequenceLength { to, .. } => workload.sequence_length = to,
             Self::SmallerOptimizer => workload.optimizer = Optimizer::AdamBf16,
             Self::Gpus { to, .. } => cluster.gpus = to,
-            Self::NodeSize { to, .. } => cluster.gpus_per_node = to,
             Self::Memory { to, .. } => cluster.accelerator.usable_memory = to,
             Self::InterNodeBandwidth { to, .. } => cluster.inter_node_bandwidth = to,
             Self::IntraNodeBandwidth { to, .. } => cluster.intra_node_bandwidth = to,
@@ -180,7 +172,6 @@ impl Change {
             Self::SequenceLength { to, .. } => format!("training.sequence_length={to}"),
             Self::SmallerOptimizer => "training.optimizer=adam-bf16".to_owned(),
             Self::Gpus { to, .. } => format!("cluster.gpus={to}"),
-            Self::NodeSize { to, .. } => format!("cluster.gpus_per_node={to}"),
             Self::Memory { to, .. } => format!("cluster.memory={:.1} GB", to.value() / 1e9),
             Self::InterNodeBandwidth { to, .. } => bandwidth("inter_node", *to),
             Self::IntraNodeBandwidth { to, .. } => bandwidth("intra_node", *to),
@@ -199,7 +190,7 @@ impl Change {
     /// | global batch | 4 + its relative change |
     /// | sequence length | 5 + its relative change |
     /// | optimizer | 5.5 |
-    /// | GPUs, size of a node, memory | 6 + their relative change |
+    /// | GPUs, memory | 6 + their relative change |
     /// | network | 7 |
     #[must_use]
     pub fn cost(&self) -> f64 {
@@ -215,9 +206,7 @@ impl Change {
             Self::GlobalBatch { from, to } => 4.0 + relative(from as f64, to as f64),
             Self::SequenceLength { from, to } => 5.0 + relative(from as f64, to as f64),
             Self::SmallerOptimizer => 5.5,
-            Self::Gpus { from, to } | Self::NodeSize { from, to } => {
-                6.0 + relative(f64::from(from), f64::from(to))
-            }
+            Self::Gpus { from, to } => 6.0 + relative(f64::from(from), f64::from(to)),
             Self::Memory { from, to } => 6.0 + relative(from.value(), to.value()),
             Self::InterNodeBandwidth { .. } | Self::IntraNodeBandwidth { .. } => 7.0,
         }

@@ -270,7 +270,8 @@ fn cluster(gpus: u32) -> Cluster {
         gpus,
         calibration: Calibration {
             kind: CalibrationKind::Measured,
-            time_error: 0.04,
+            time_error: Some(0.04),
+            framework: None,
             memory: MemoryError {
                 shift: 0.0,
                 scale: 0.01,

@@ -136,7 +136,7 @@ choice!(
         Gradients = "zero-2",
         /// Optimizer states, gradients and weights (`FSDP`).
         Parameters = "zero-3",
-        /// Weights within a node, replicas across nodes (`HSDP`).
+        /// Weights within an `NVLink` domain, replicas across domains (`HSDP`).
         Hybrid = "hsdp",
     }
 );
@@ -146,8 +146,8 @@ choice!(
 pub enum ShardGroup {
     /// One: every rank holds all of it.
     Whole,
-    /// The data- and context-parallel ranks of one node.
-    Node,
+    /// The data- and context-parallel ranks of one `NVLink` domain.
+    Domain,
     /// All data- and context-parallel ranks.
     Replicas,
 }
@@ -175,13 +175,13 @@ impl Sharding {
     /// What it splits, and among which ranks.
     #[must_use]
     pub const fn state(self) -> StateSharding {
-        use ShardGroup::{Node, Replicas, Whole};
+        use ShardGroup::{Domain, Replicas, Whole};
         let (optimizer, gradients, weights) = match self {
             Self::None => (Whole, Whole, Whole),
             Self::OptimizerStates => (Replicas, Whole, Whole),
             Self::Gradients => (Replicas, Replicas, Whole),
             Self::Parameters => (Replicas, Replicas, Replicas),
-            Self::Hybrid => (Node, Node, Node),
+            Self::Hybrid => (Domain, Domain, Domain),
         };
         StateSharding {
             optimizer,

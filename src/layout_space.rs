@@ -1,7 +1,9 @@
 //! Which values each axis may take.
 
 use crate::axis::{Assignment, Axis, AxisSet, FlaggedCombination};
+use crate::cluster::Cluster;
 use crate::constraint::Constraint;
+use crate::framework::TensorParallelReach;
 use crate::job::Job;
 use crate::layout::{AttentionKernel, Checkpointing, Schedule, Sharding};
 
@@ -24,6 +26,8 @@ pub struct LayoutSpace {
 const LARGEST_MICRO_BATCH: u32 = 16;
 /// Most model chunks a pipeline rank tried unless the instance lists others.
 const MOST_VIRTUAL_STAGES: u32 = 8;
+/// Most `NVLink` domains of a tensor-parallel group tried unless the instance lists others.
+const MOST_DOMAINS: u32 = 2;
 /// Largest context-parallel degree tried unless the instance lists others.
 const LARGEST_CONTEXT_PARALLEL: u32 = 16;
 
@@ -34,11 +38,12 @@ impl LayoutSpace {
     pub fn everything_legal(job: &Job) -> Self {
         let gpus = job.cluster.gpus;
         let divisors = |most: u32| divisors(gpus, most);
-        let tensor: Vec<u32> = (1..=job.cluster.gpus_per_node.min(gpus))
-            .filter(|&d| {
-                gpus.is_multiple_of(d) && job.transformer.heads.is_multiple_of(u64::from(d))
-            })
-            .collect();
+        let anywhere = job.framework.tensor_parallel_reach == TensorParallelReach::Anywhere;
+        let mut tensor = divisors(largest_tensor_parallel(&job.cluster));
+        tensor.retain(|&degree| {
+            job.transformer.heads.is_multiple_of(u64::from(degree))
+                && (anywhere || job.cluster.is_within_domain(degree))
+        });
         let micro_batch = (1..=LARGEST_MICRO_BATCH)
             .filter(|&b| job.workload.global_batch.is_multiple_of(u64::from(b)))
             .collect();
@@ -172,6 +177,12 @@ impl LayoutSpace {
                 .iter()
                 .any(|assignment| assignment.matches(candidate))
     }
+}
+
+/// Largest tensor-parallel degree tried unless the instance lists others.
+#[must_use]
+pub fn largest_tensor_parallel(cluster: &Cluster) -> u32 {
+    MOST_DOMAINS * cluster.domain()
 }
 
 /// The divisors of `number` up to `most`, ascending, found in pairs.

@@ -29,6 +29,12 @@ macro_rules! quantity {
                 self.0
             }
 
+            /// The smaller of the two.
+            #[must_use]
+            pub const fn min(self, other: Self) -> Self {
+                Self(self.0.min(other.0))
+            }
+
             /// The larger of the two.
             #[must_use]
             pub const fn max(self, other: Self) -> Self {

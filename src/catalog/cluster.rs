@@ -63,7 +63,15 @@ pub(crate) fn resolve(
         Some(gpus) => u32::try_from(gpus?).unwrap_or(u32::MAX),
         None => cluster.gpus_per_node,
     };
-    let (all, per_node) = (cluster.gpus, cluster.gpus_per_node);
+    let (all, per_node, domain) = (cluster.gpus, cluster.gpus_per_node, cluster.domain());
+    if !domain.is_multiple_of(per_node) {
+        problems.add_anywhere(
+            origin,
+            format!("an NVLink domain of {domain} GPUs is no whole number of nodes of {per_node}"),
+            "give `nvlink_domain` as a multiple of `gpus_per_node`",
+        );
+        return None;
+    }
     if all > per_node && !all.is_multiple_of(per_node) {
         problems.warn(format!(
             "{all} GPUs are no whole number of nodes of {per_node}: the last node is used in part"
@@ -71,6 +79,9 @@ pub(crate) fn resolve(
     }
     accelerator?.1.apply(&mut cluster, &mut none)?;
     cluster.discrepancy = discrepancy.ok()?;
+    let fitted = merged.framework.value();
+    let fitted_with = fitted.and_then(|framework| framework.preset.value());
+    cluster.calibration.framework = fitted_with.cloned();
     cluster.name = merged.name.or_default(name)?;
     Some(Machine {
         cluster,
@@ -131,12 +142,13 @@ fn read_file(file: &str, at: &Origin, problems: &mut Problems) -> Option<(String
 /// The section over `base`; a base that is altered in what decides speed is no longer measured.
 fn over(section: &ClusterSection, mut base: ClusterSection) -> ClusterSection {
     let other_gpu = !section.accelerator.is_absent();
-    if other_gpu {
+    if let Some(gpu) = section.accelerator.value() {
         base.gpu = Stated::default();
+        forget_kernels(gpu, &mut base);
     }
     let figures = section.gpu.given().chain(section.network.given());
-    let mut faster_or_slower =
-        figures.filter(|figure| !matches!(figure.leaf(), "memory" | "gpus_per_node"));
+    let mut faster_or_slower = figures
+        .filter(|figure| !matches!(figure.leaf(), "memory" | "gpus_per_node" | "nvlink_domain"));
     let altered = other_gpu || faster_or_slower.next().is_some() || !section.efficiency.is_absent();
     if altered && section.calibration.is_absent() && is_measured(&base) {
         base.calibration = Field::Absent;
@@ -146,6 +158,20 @@ fn over(section: &ClusterSection, mut base: ClusterSection) -> ClusterSection {
         base.discrepancy = Field::Absent;
     }
     section.clone().over(&base)
+}
+
+/// Drops what kernels reach on the base's GPU where `gpu` is of another generation.
+fn forget_kernels(gpu: &str, base: &mut ClusterSection) {
+    let own = base.accelerator.value();
+    if own.is_some_and(|own| super::generation(own) == super::generation(gpu)) {
+        return;
+    }
+    let section = super::accelerator_section(gpu).unwrap_or_default();
+    if let (Field::Given(reached, _), Some(kernels)) =
+        (&mut base.efficiency, section.efficiency.value())
+    {
+        reached.forget(kernels);
+    }
 }
 
 /// Whether the section says that its figures were fitted to runs.
@@ -160,10 +186,9 @@ fn accelerator(
     section: &ClusterSection,
     problems: &mut Problems,
 ) -> Option<(String, Stated<Accelerator>)> {
-    let none = AcceleratorSection::default();
     let (name, base) = match &section.accelerator {
         Field::Broken => return None,
-        Field::Absent => ("custom", &none),
+        Field::Absent => ("custom", AcceleratorSection::default()),
         Field::Given(name, at) => match super::accelerator_section(name) {
             Ok(base) => (name.as_str(), base),
             Err(unknown) => {
@@ -175,27 +200,39 @@ fn accelerator(
     Some((name.to_owned(), Part::over(section.gpu.clone(), &base.gpu)))
 }
 
-/// Sets efficiency and calibration; what the section does not state comes from a similar cluster of the
-/// catalog.
+/// Sets efficiency and calibration. What kernels reach is a matter of the GPU's generation; what else
+/// the section does not state comes from a similar cluster of the catalog.
 fn trust(section: &ClusterSection, cluster: &mut Cluster, problems: &mut Problems) -> Option<()> {
     if matches!(section.efficiency, Field::Broken) || matches!(section.calibration, Field::Broken) {
         return None;
     }
     let gpu = section.accelerator.value();
-    let similar = gpu
-        .and_then(|gpu| data_sheet_cluster(gpu))
-        .unwrap_or(FALLBACK);
+    let of_generation = |gpu| data_sheet_cluster(super::generation(gpu));
+    let similar = gpu.and_then(|gpu| data_sheet_cluster(gpu).or_else(|| of_generation(gpu)));
+    let similar = similar.unwrap_or(FALLBACK);
     // The catalog's own clusters are complete: this recursion ends at once.
     let (_, stand_in) = over_bases(super::cluster_section(similar).ok()?, problems)?;
     let (efficiency, calibration) = (stand_in.efficiency.value()?, stand_in.calibration.value()?);
-    let own = section.efficiency.value().cloned().unwrap_or_default();
+    let kernels = |gpu: &str| {
+        super::accelerator_section(gpu)
+            .unwrap_or_default()
+            .efficiency
+    };
+    let mut own = section.efficiency.value().cloned().unwrap_or_default();
+    if let Some(reached) = gpu.and_then(|gpu| kernels(gpu).value().cloned()) {
+        own = Part::over(own, &reached);
+    }
+    let efficiency = match kernels(stand_in.accelerator.value()?).value() {
+        Some(reached) => Part::over(efficiency.clone(), reached),
+        None => efficiency.clone(),
+    };
     if own.missing().next().is_some() {
         problems.warn(format!(
             "the cluster does not state all software efficiencies: those of `{similar}` stand in"
         ));
     }
     let mut none = Framework::default();
-    Part::over(own, efficiency).apply(cluster, &mut none)?;
+    Part::over(own, &efficiency).apply(cluster, &mut none)?;
     let own = section.calibration.value().cloned().unwrap_or_default();
     Part::over(own.speeds, &calibration.speeds).apply(cluster, &mut none)?;
     Part::over(own.memory, &calibration.memory).apply(cluster, &mut none)?;

@@ -59,8 +59,11 @@ fn accelerator(name: &str) -> Option<String> {
 
 fn cluster(name: &str) -> Option<String> {
     let cluster = super::cluster(name).ok()?;
+    let domain = cluster.nvlink_domain.map_or_else(String::new, |domain| {
+        format!(", NVLink domains of {domain}")
+    });
     Some(format!(
-        "nodes of {} {}, {:.0} GB/s per GPU within, {:.0} GB/s per node between, {}",
+        "nodes of {} {}{domain}, {:.0} GB/s per GPU within, {:.0} GB/s per node between, {}",
         cluster.gpus_per_node,
         cluster.accelerator.name,
         cluster.intra_node_bandwidth.value() / 1e9,

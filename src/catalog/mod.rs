@@ -15,6 +15,7 @@ use crate::transformer::Transformer;
 pub(crate) mod cluster;
 mod discrepancy;
 mod entries;
+mod evidence;
 pub(crate) mod framework;
 mod machine;
 pub(crate) mod model;
@@ -23,6 +24,7 @@ pub(crate) mod sections;
 pub(crate) mod written;
 
 pub use entries::{Entry, entries};
+pub use evidence::{Evidence, TimeTrust, time_trust};
 pub use machine::Machine;
 pub use not_found::NotFound;
 pub use written::{Section, cluster_file};
@@ -123,8 +125,24 @@ impl<S> Shelf<S> {
     }
 }
 
-pub(crate) fn accelerator_section(name: &str) -> Result<&'static AcceleratorSection, NotFound> {
-    CATALOG.accelerators.get(name)
+/// A GPU over those that it derives from.
+pub(crate) fn accelerator_section(name: &str) -> Result<AcceleratorSection, NotFound> {
+    let own = CATALOG.accelerators.get(name)?;
+    match own.preset.value() {
+        None => Ok(own.clone()),
+        Some(parent) => Ok(own.clone().over(&accelerator_section(parent)?)),
+    }
+}
+
+/// The GPU that the generation of a GPU begins with, whose kernels it runs: its own name where it
+/// derives from none.
+#[must_use]
+pub fn generation(accelerator: &str) -> &str {
+    let section = CATALOG.accelerators.get(accelerator).ok();
+    match section.and_then(|section| section.preset.value()) {
+        Some(parent) => generation(parent),
+        None => accelerator,
+    }
 }
 
 pub(crate) fn cluster_section(name: &str) -> Result<&'static ClusterSection, NotFound> {
@@ -171,12 +189,6 @@ static SOURCES: LazyLock<BTreeMap<String, RunsSource>> = LazyLock::new(|| {
     toml::from_str(include_str!("../../catalog/sources.toml"))
         .expect("the catalog's sources are valid")
 });
-
-/// Whether a source of measured runs is known.
-#[must_use]
-pub fn knows_source(source: &str) -> bool {
-    SOURCES.contains_key(source)
-}
 
 /// The framework that a source of measured runs used, where that is known.
 #[must_use]

@@ -145,6 +145,10 @@ section! {
 section! {
     /// One GPU of the catalog.
     struct AcceleratorSection {
+        /// The GPU of the catalog that it derives from: same generation, same kernels.
+        preset: String,
+        /// What kernels reach of the GPU's peaks.
+        efficiency: Stated<Efficiency>,
         /// Where the figures come from.
         source: String,
     }

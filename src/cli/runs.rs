@@ -5,21 +5,31 @@ use std::path::Path;
 
 use anyhow::Result;
 use parlayout::instance;
-use parlayout::laboratory::runs::{self, Run, RunSetups, RunsFile, Skip, Skipped, fits};
+use parlayout::laboratory::runs::{
+    self, Assumed, Modelled, Run, RunSetups, RunsFile, Skip, Skipped, fits,
+};
 
 use super::evaluate::EvaluateFormat;
 use super::instance_arguments::JobArguments;
 use super::{BAD_INPUT, SOLVED, complain, print};
 
 /// Columns that are appended to each row.
-const PREDICTED: [&str; 6] = [
+const PREDICTED: [&str; 8] = [
     "predicted_fits",
     "predicted_peak_memory_gib",
     "predicted_step_time_s",
     "predicted_mfu",
     "oom_probability",
     "skipped",
+    "assumed_cluster",
+    "assumed_framework",
 ];
+
+/// Position of the reason why a row is skipped.
+const SKIPPED: usize = 5;
+
+/// What is appended to a row.
+type Appended = [String; PREDICTED.len()];
 
 /// Reads a file of runs and warns of columns that may be misspelt.
 pub(crate) fn read(path: &Path) -> Result<RunsFile> {
@@ -34,35 +44,43 @@ pub(crate) fn run(path: &Path, job: &JobArguments, format: EvaluateFormat) -> Re
     let file = read(path)?;
     let machine = job.cluster().map(instance::read_machine).transpose()?;
     let setups = RunSetups::new(machine, job.framework())?;
-    let predicted = |run| setups.model(run);
-    let rows: Vec<[String; 6]> = file
-        .runs
-        .iter()
-        .map(|run| match predicted(run) {
-            Ok(modelled) => {
-                let prediction = &modelled.prediction;
-                [
-                    fits(prediction.oom_probability).to_owned(),
-                    format!("{:.3}", prediction.memory.peak().gib()),
-                    format!("{:.6}", prediction.step_time.value()),
-                    format!("{:.6}", prediction.mfu.value()),
-                    format!("{:.4}", prediction.oom_probability),
-                    String::new(),
-                ]
-            }
-            Err(skip) => {
-                let empty = String::new;
-                [empty(), empty(), empty(), empty(), empty(), skip.0]
-            }
-        })
-        .collect();
+    let modelled: Vec<Result<Modelled, Skip>> =
+        file.runs.iter().map(|run| setups.model(run)).collect();
+    let rows: Vec<Appended> = modelled.iter().map(appended).collect();
     let text = match format {
         EvaluateFormat::Csv => csv_text(&file, &rows)?,
         EvaluateFormat::Json => json_text(&file, &rows)?,
-        EvaluateFormat::Table => table_text(&rows)?,
+        EvaluateFormat::Table => {
+            let pairs = file.runs.iter().zip(&modelled);
+            let pairs = pairs.filter_map(|(run, modelled)| Some((run, modelled.as_ref().ok()?)));
+            table_text(&rows, &runs::assumed(pairs))?
+        }
     };
     print(&text)?;
     Ok(complain_of_faults(&file.runs))
+}
+
+fn appended(modelled: &Result<Modelled, Skip>) -> Appended {
+    let modelled = match modelled {
+        Ok(modelled) => modelled,
+        Err(skip) => {
+            let mut row = Appended::default();
+            row[SKIPPED].clone_from(&skip.0);
+            return row;
+        }
+    };
+    let (prediction, job) = (&modelled.prediction, &modelled.job);
+    let probability = modelled.oom_probability();
+    [
+        probability.map_or("unstated", fits).to_owned(),
+        format!("{:.3}", prediction.memory.peak().gib()),
+        format!("{:.6}", prediction.step_time.value()),
+        format!("{:.6}", prediction.mfu.value()),
+        probability.map_or_else(String::new, |it| format!("{it:.4}")),
+        String::new(),
+        job.cluster.name.clone(),
+        job.framework.name.clone(),
+    ]
 }
 
 /// Most faulty rows that are named one by one beside the answer.
@@ -89,7 +107,7 @@ fn complain_of_faults(runs: &[Run]) -> u8 {
     BAD_INPUT
 }
 
-fn csv_text(file: &runs::RunsFile, rows: &[[String; 6]]) -> Result<String> {
+fn csv_text(file: &RunsFile, rows: &[Appended]) -> Result<String> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record(file.header.iter().chain(PREDICTED))?;
     for (run, row) in file.runs.iter().zip(rows) {
@@ -99,7 +117,7 @@ fn csv_text(file: &runs::RunsFile, rows: &[[String; 6]]) -> Result<String> {
 }
 
 /// One JSON object a line: the row's fields and the predictions, all as written in CSV.
-fn json_text(file: &runs::RunsFile, rows: &[[String; 6]]) -> Result<String> {
+fn json_text(file: &RunsFile, rows: &[Appended]) -> Result<String> {
     let mut text = String::new();
     for (run, row) in file.runs.iter().zip(rows) {
         let names = file.header.iter().chain(PREDICTED);
@@ -114,15 +132,37 @@ fn json_text(file: &runs::RunsFile, rows: &[[String; 6]]) -> Result<String> {
     Ok(text)
 }
 
-/// A summary: how many rows were modelled, and why others were not.
-fn table_text(rows: &[[String; 6]]) -> Result<String> {
-    let skips = rows.iter().filter(|row| !row[5].is_empty());
-    let reasons = Skipped::by_reason(skips.map(|row| Skip(row[5].clone())));
+/// A summary: how many rows were modelled, why others were not, and on which clusters.
+fn table_text(rows: &[Appended], assumed: &[Assumed]) -> Result<String> {
+    let skips = rows.iter().filter(|row| !row[SKIPPED].is_empty());
+    let reasons = Skipped::by_reason(skips.map(|row| Skip(row[SKIPPED].clone())));
     let skipped: usize = reasons.iter().map(|reason| reason.runs).sum();
     let (all, modelled) = (rows.len(), rows.len() - skipped);
     let mut text = format!("{all} rows, {modelled} modelled, {skipped} skipped\n");
     for Skipped { because, runs } in reasons {
         writeln!(text, "{runs:>6}  {because}")?;
+    }
+    if !assumed.is_empty() {
+        text.push_str("\nrows predicted with a cluster and a framework:\n");
+    }
+    for it in assumed {
+        let source = if it.source.is_empty() {
+            "no source"
+        } else {
+            &it.source
+        };
+        writeln!(
+            text,
+            "{:>6}  {source}: {} ({}), {}",
+            it.runs, it.cluster, it.figures, it.framework
+        )?;
+    }
+    let unstated = rows.iter().filter(|row| row[0] == "unstated").count();
+    if unstated > 0 {
+        writeln!(
+            text,
+            "\n{unstated} rows have no verdict on memory: they do not state checkpointing or virtual stages"
+        )?;
     }
     text.push_str("\nhint: `--format csv` prints every row with its prediction\n");
     Ok(text)

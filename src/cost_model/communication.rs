@@ -1,7 +1,8 @@
 //! Time on the network: collectives within a layer, between stages, among replicas.
 
+use crate::cluster::even_share;
 use crate::job::Job;
-use crate::quantity::{Bytes, BytesPerSecond, Seconds};
+use crate::quantity::{Bytes, Seconds};
 
 use super::block::Work;
 use super::compute::Passes;
@@ -9,15 +10,17 @@ use super::rank::Rank;
 
 /// Tensor-parallel collectives of a layer, each of
 /// `2 (tp-1)/tp w t h / bw + 2 (tp-1) lat_coll`. An all-reduce and the pair reduce-scatter,
-/// all-gather of sequence parallelism move the same bytes. A group larger than a node uses the
-/// network between nodes.
+/// all-gather of sequence parallelism move the same bytes. A group that does not lie within an `NVLink`
+/// domain uses the network between nodes.
 #[must_use]
 pub fn tensor_parallel(rank: &Rank<'_>, work: &Work, passes: Passes) -> Seconds {
     let (job, tp) = (rank.job, rank.tensor_parallel);
-    let bandwidth = if rank.combination.tensor_parallel > job.cluster.gpus_per_node {
-        job.cluster.inter_node_bandwidth / job.framework.speed.tensor_parallel_across
+    let (cluster, degree) = (&job.cluster, rank.combination.tensor_parallel);
+    let bandwidth = if cluster.is_within_domain(degree) {
+        cluster.intra_node_bandwidth
     } else {
-        job.cluster.intra_node_bandwidth
+        let neighbours = f64::from(even_share(degree, cluster.domain()));
+        cluster.across_domains(neighbours / job.framework.speed.tensor_parallel_across)
     };
     let message = rank.width * rank.hidden_elements();
     let transfer = message * (2.0 * (tp - 1.0) / tp) / bandwidth;
@@ -32,20 +35,24 @@ pub fn tensor_parallel(rank: &Rank<'_>, work: &Work, passes: Passes) -> Seconds 
 pub fn context_parallel(rank: &Rank<'_>, work: &Work, attention: Seconds) -> Seconds {
     let cluster = &rank.job.cluster;
     let hops = 3.0 * (f64::from(rank.combination.context_parallel) - 1.0);
-    let group = rank.combination.tensor_parallel * rank.combination.context_parallel;
-    let bandwidth = if group <= cluster.gpus_per_node {
+    let degrees = rank.combination;
+    let group = degrees
+        .tensor_parallel
+        .saturating_mul(degrees.context_parallel);
+    let bandwidth = if cluster.is_within_domain(group) {
         cluster.intra_node_bandwidth
     } else {
-        // Each node passes on the chunks of all its tensor-parallel ranks at once.
-        cluster.inter_node_bandwidth / rank.tensor_parallel
+        // The node at the end of a domain passes on the chunks of all its tensor-parallel ranks.
+        let passing = rank.tensor_parallel.min(f64::from(cluster.gpus_per_node));
+        cluster.across_domains(f64::from(cluster.gpus_per_node) / passing)
     };
     let latency = cluster.efficiency.collective_latency * hops;
     Seconds::ZERO.max(work.key_values * hops / bandwidth - attention) + latency
 }
 
 /// Transfers of one stage for one micro-batch: `w t h / u` bytes an interface. Where stages lie
-/// on different nodes the `min(g_node, G/pp)` GPUs of a node share its network; a job within one
-/// node uses the node's own. Interleaving passes every interface `v` times.
+/// in different domains the `min(g_node, G/pp)` GPUs of a node share its network; a job within one
+/// `NVLink` domain uses that. Interleaving passes every interface `v` times.
 #[must_use]
 pub fn pipeline_transfer(rank: &Rank<'_>) -> Seconds {
     let (job, combination) = (rank.job, rank.combination);
@@ -53,7 +60,7 @@ pub fn pipeline_transfer(rank: &Rank<'_>) -> Seconds {
         return Seconds::ZERO;
     }
     let cluster = &job.cluster;
-    let transfer = if cluster.gpus > cluster.gpus_per_node {
+    let transfer = if cluster.gpus > cluster.domain() {
         let stage_gpus = f64::from(cluster.gpus) / f64::from(combination.pipeline_parallel);
         let sharing = f64::from(cluster.gpus_per_node).min(stage_gpus);
         rank.boundary() * sharing / cluster.inter_node_bandwidth
@@ -70,23 +77,17 @@ fn congestion(job: &Job) -> f64 {
     (f64::from(job.cluster.gpus) / 64.0).powf(job.cluster.efficiency.congestion)
 }
 
-/// Bandwidth of one replica's ring among `in_node` neighbours on a node, which the
-/// `g_node / in_node` rings of that node share.
-fn ring_bandwidth(job: &Job, in_node: f64) -> BytesPerSecond {
-    job.cluster.inter_node_bandwidth * (in_node / f64::from(job.cluster.gpus_per_node))
-}
-
 /// Reduction of gradients and gathering of weights after the backward pass, seconds a parameter
 /// of the largest stage (linear in it):
-/// across nodes `[4 (R-1)/R (g_node/g) / bw_nic + 1e-6 alpha] (G/64)^gamma`, within a node
-/// `4 (R-1)/R / bw_nvlink + 1e-6 alpha (G/64)^gamma`, `R = dp cp` replicas, `g` of them on
-/// a node. What is sharded moves in every micro-batch instead ([`sharded_traffic`]): of gradients
+/// across domains `[4 (R-1)/R (g_node/g) / bw_nic + 1e-6 alpha] (G/64)^gamma`, within a domain
+/// `4 (R-1)/R / bw_nvlink + 1e-6 alpha (G/64)^gamma`, `R = dp cp` replicas, `g` of them in
+/// a domain of nodes of `g_node`. What is sharded moves in every micro-batch instead ([`sharded_traffic`]): of gradients
 /// that are, half of this traffic; of weights that are, all of it within their group, so that
 /// `R / n` groups of `n` ranks reduce, each rank its `n`-th part.
 #[must_use]
 pub fn data_parallel(rank: &Rank<'_>) -> Seconds {
     let (job, state) = (rank.job, rank.combination.sharding.state());
-    let (all, in_node) = (rank.replicas(), rank.replicas_in_node());
+    let (all, in_domain) = (rank.replicas(), rank.replicas_in_domain());
     let group = rank.ranks(state.weights);
     let ranks = all / group;
     if ranks <= 1.0 {
@@ -101,17 +102,17 @@ pub fn data_parallel(rank: &Rank<'_>) -> Seconds {
     let traffic = Bytes::new(job.framework.speed.reduction_bytes * share * (ranks - 1.0) / ranks);
     let congestion = congestion(job);
     let hops = job.cluster.efficiency.ring_hop * (1e-6 * share * (ranks - 1.0)) * congestion;
-    let transfer = if all <= in_node {
+    let transfer = if all <= in_domain {
         traffic / job.cluster.intra_node_bandwidth
     } else {
-        traffic / ring_bandwidth(job, in_node) * congestion
+        traffic / job.cluster.across_domains(in_domain) * congestion
     };
     transfer + hops
 }
 
 /// Traffic of sharded gradients and weights for one layer of `P` parameters on the GPU and one
-/// micro-batch: `by_sharded P (n-1)/n / bw + lat log2 n` in groups of `n` ranks; those of one node
-/// use its own network and others share the node's ports among their `tp` rings.
+/// micro-batch: `by_sharded P (n-1)/n / bw + lat log2 n` in groups of `n` ranks; those within
+/// an `NVLink` domain use that, others have their share of its ports.
 ///
 /// Full sharding gathers 16-bit weights before the forward and again before the backward pass and
 /// scatters gradients after it: 6 bytes a parameter. Sharded gradients alone are a third of that.
@@ -129,12 +130,13 @@ pub fn sharded_traffic(rank: &Rank<'_>, parameters: f64) -> Seconds {
     let shards = rank.ranks(state.gradients);
     let speed = &job.framework.speed;
     let traffic = Bytes::new(part * speed.sharded_bytes * parameters * (shards - 1.0) / shards);
-    let transfer = if shards <= rank.replicas_in_node() {
-        traffic / job.cluster.intra_node_bandwidth
+    let in_domain = rank.replicas_in_domain();
+    let bandwidth = if shards <= in_domain {
+        job.cluster.intra_node_bandwidth
     } else {
-        traffic * rank.tensor_parallel / job.cluster.inter_node_bandwidth
+        job.cluster.across_domains(in_domain)
     };
-    transfer + speed.sharded_latency * shards.log2()
+    traffic / bandwidth + speed.sharded_latency * shards.log2()
 }
 
 #[cfg(test)]
@@ -142,6 +144,7 @@ mod tests {
     use super::*;
     use crate::cost_model::fixture;
     use crate::layout::{Combination, Sharding};
+    use crate::quantity::BytesPerSecond;
 
     #[test]
     fn what_is_sharded_moves_in_every_micro_batch_instead() {
@@ -169,6 +172,66 @@ mod tests {
         check(Sharding::Parameters, 0.0, 450.0 * 2.0 / 1e3);
         // Two nodes reduce halves; 6 * 1/2 bytes within the node.
         check(Sharding::Hybrid, 4.0 * 0.5 * 0.5 / 500.0, 300.0 / 1e3);
+    }
+
+    #[test]
+    fn groups_ask_for_the_domain_and_ports_for_the_node() {
+        let check = |degree: u32, domain: Option<u32>, gpus: u32, bandwidth: f64| {
+            let mut job = fixture::job();
+            (job.cluster.gpus, job.cluster.nvlink_domain) = (gpus, domain);
+            // 4 GPUs a node have 250 bytes a second each.
+            job.cluster.intra_node_bandwidth = BytesPerSecond::new(4e3);
+            let combination = Combination {
+                tensor_parallel: degree,
+                ..fixture::combination()
+            };
+            let rank = Rank::new(&job, &combination);
+            let work = Work {
+                collectives: 1.0,
+                ..Work::default()
+            };
+            let tp = f64::from(degree);
+            let message = (rank.width * rank.hidden_elements()).value();
+            let expected = 2.0 * (2.0 * (tp - 1.0) / tp * message) / bandwidth;
+            let time = tensor_parallel(&rank, &work, Passes::TRAINING).value();
+            assert!(
+                fixture::close(time, expected),
+                "{degree}: {time} {expected}"
+            );
+        };
+        // Within a node; within a domain of several; across nodes, over the ports of one of them;
+        // across domains of two nodes each.
+        check(4, None, 64, 4e3);
+        check(8, Some(16), 64, 4e3);
+        check(8, None, 64, 1e3);
+        check(16, Some(8), 64, 2e3);
+        // Three of four GPUs: some groups lie on two nodes, unless there is but one.
+        check(3, None, 24, 750.0);
+        check(3, None, 3, 4e3);
+        check(3, Some(8), 24, 4e3);
+        // Never faster than within the domain.
+        check(128, Some(64), 1024, 4e3);
+    }
+
+    #[test]
+    fn replicas_shard_within_a_domain() {
+        let mut job = fixture::job();
+        job.cluster.nvlink_domain = Some(12);
+        let check = |replicas: u32, expected: f64| {
+            let combination = Combination {
+                data_parallel: replicas,
+                sharding: Sharding::Hybrid,
+                ..fixture::combination()
+            };
+            let rank = Rank::new(&job, &combination);
+            let split = rank.ranks(combination.sharding.state().weights);
+            assert!(fixture::close(split, expected), "{replicas}: {split}");
+        };
+        // Two ranks each, six of which have room: evenly over domains.
+        check(4, 4.0);
+        check(6, 6.0);
+        check(8, 4.0);
+        check(12, 6.0);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What one GPU sees of a micro-batch.
 
+use crate::cluster::even_share;
 use crate::job::Job;
 use crate::layout::{Combination, SequenceParallel, ShardGroup};
 use crate::quantity::{Bytes, ElementWidth};
@@ -58,11 +59,15 @@ impl<'a> Rank<'a> {
         f64::from(self.combination.data_parallel) * f64::from(self.combination.context_parallel)
     }
 
-    /// Those of them that share a node.
+    /// Those of them that share an `NVLink` domain, where they are spread evenly over domains.
     #[must_use]
-    pub fn replicas_in_node(&self) -> f64 {
-        let groups = self.job.cluster.gpus_per_node / self.combination.tensor_parallel;
-        self.replicas().min(f64::from(groups.max(1)))
+    pub fn replicas_in_domain(&self) -> f64 {
+        let cell = self.combination;
+        let room = self.job.cluster.domain() / cell.tensor_parallel;
+        f64::from(even_share(
+            cell.data_parallel.saturating_mul(cell.context_parallel),
+            room,
+        ))
     }
 
     /// The ranks of a group.
@@ -70,7 +75,7 @@ impl<'a> Rank<'a> {
     pub fn ranks(&self, group: ShardGroup) -> f64 {
         match group {
             ShardGroup::Whole => 1.0,
-            ShardGroup::Node => self.replicas_in_node(),
+            ShardGroup::Domain => self.replicas_in_domain(),
             ShardGroup::Replicas => self.replicas(),
         }
     }

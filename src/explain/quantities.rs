@@ -37,13 +37,6 @@ pub(super) fn variations(
                 first(&mut fewer.map(change))?,
             ]
         }
-        Figure::NodeSize => {
-            let from = instance.job.cluster.gpus_per_node;
-            let to = from.max(of_witness.tensor_parallel);
-            let larger = (to > from && to.is_multiple_of(from)).then_some(to);
-            let change = |to| Change::NodeSize { from, to };
-            [first(&mut larger.into_iter().map(change))?, None]
-        }
         Figure::GlobalBatch => {
             let from = instance.job.workload.global_batch;
             let change = |to| Change::GlobalBatch { from, to };

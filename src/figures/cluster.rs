@@ -62,13 +62,48 @@ figures! {
         discrepancy: Option<Discrepancy>,
     }
     figures {
-        /// GPUs of one node, or of one `NVLink` domain.
+        /// GPUs of one host, which share its network ports.
         gpus_per_node: u32 = count(1..=1024).or(Value::Number(8.0));
-        /// Bus bandwidth that collectives reach within a node, per GPU.
+        /// GPUs that `NVLink` or its like joins: whole nodes; those of one node unless stated.
+        nvlink_domain: Option<u32> = count(1..=4096).optional();
+        /// Bus bandwidth that collectives reach within an `NVLink` domain, per GPU.
         intra_node_bandwidth: BytesPerSecond = quantity("GB/s", SMALLEST..=LARGEST).seen_in_time();
         /// Bandwidth that all GPUs of a node share towards other nodes.
         inter_node_bandwidth: BytesPerSecond = quantity("GB/s", SMALLEST..=LARGEST).seen_in_time();
     }
+}
+
+impl Cluster {
+    /// GPUs of one `NVLink` domain.
+    #[must_use]
+    pub fn domain(&self) -> u32 {
+        self.nvlink_domain.unwrap_or(self.gpus_per_node)
+    }
+
+    /// Whether every group of `ranks` neighbours lies within a domain. Nodes are used in full, so
+    /// that a group must divide one where it is the domain; of a domain of several nodes a job may
+    /// use a part.
+    #[must_use]
+    pub fn is_within_domain(&self, ranks: u32) -> bool {
+        let domain = self.domain();
+        let fits = domain > self.gpus_per_node || domain.is_multiple_of(ranks.max(1));
+        self.gpus <= domain || ranks <= domain && fits
+    }
+
+    /// Bandwidth of a ring across domains, of which `neighbours` ranks lie in each: their share of
+    /// the ports of their nodes, at most what they reach among themselves.
+    #[must_use]
+    pub fn across_domains(&self, neighbours: f64) -> BytesPerSecond {
+        let ports = self.inter_node_bandwidth * (neighbours / f64::from(self.gpus_per_node));
+        self.intra_node_bandwidth.min(ports)
+    }
+}
+
+/// The most of `ranks` that lie in one domain with room for `most`, where all domains have as many.
+#[must_use]
+pub fn even_share(ranks: u32, most: u32) -> u32 {
+    let divides = |share: &u32| ranks.is_multiple_of(*share);
+    (1..=most.min(ranks)).rev().find(divides).unwrap_or(1)
 }
 
 figures! {
@@ -123,12 +158,14 @@ figures! {
         memory: MemoryError,
         /// Source of the figures.
         source: String,
+        /// The framework that speeds were fitted with, where the cluster names one.
+        framework: Option<String>,
     }
     figures {
         /// Whether speeds were fitted to runs on this cluster, or come from data sheets.
         kind: CalibrationKind = one_of().or(Value::Name("data-sheet"));
-        /// Typical relative error of a predicted step time.
-        time_error: f64 = number("share", 0.0..=10.0);
+        /// Typical relative error of a predicted step time; else what `catalog/evidence.toml` says.
+        time_error: Option<f64> = number("share", 0.0..=10.0).optional();
     }
 }
 
@@ -148,7 +185,7 @@ figures! {
 choice!(
     /// How a cluster's speeds were obtained.
     CalibrationKind, "a kind of calibration" {
-        /// Data-sheet hardware, software efficiencies of a similar cluster.
+        /// Data-sheet hardware, kernels of the GPU's generation.
         DataSheet = "data-sheet",
         /// Fitted to measured runs on this cluster.
         Measured = "measured",

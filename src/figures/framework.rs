@@ -1,7 +1,7 @@
 //! What a training framework fixes differently from others: rules, memory habits, software speed.
 
 use super::cluster::LARGEST;
-use super::{figures, number, one_of, quantity};
+use super::{Value, figures, number, one_of, quantity};
 use crate::choice::choice;
 use crate::layout::{AttentionKernel, RmsNormKernel, SequenceParallel};
 use crate::quantity::{Bytes, Seconds};
@@ -29,12 +29,16 @@ figures! {
         checkpoint_rule as "checkpointing": CheckpointRule = one_of();
         /// Whether the fused `RMSNorm` works in a checkpointed layer.
         fused_rmsnorm: FusedRmsNorm = one_of();
+        /// How far a tensor-parallel group may reach.
+        tensor_parallel_reach: TensorParallelReach = one_of().or(Value::Name("anywhere"));
         /// Attention kernel where a measured run states none.
         usual_attention: AttentionKernel = one_of();
         /// The `RMSNorm` that its speed was fitted with, and that runs where nothing else is said.
         usual_rmsnorm: RmsNormKernel = one_of();
         /// Sequence parallelism where a measured run does not say.
         usual_sequence_parallel: SequenceParallel = one_of();
+        /// Virtual stages where a measured run with a pipeline does not state them.
+        usual_interleaving: Interleaving = one_of().or(Value::Name("off"));
     }
 }
 
@@ -131,11 +135,11 @@ figures! {
         /// takes the longer.
         sharded_norm: f64 =
             number("exponent", 1.0..=64.0).seen_in_time().fitted_within(1.0..=12.0);
-        /// Training's share of a bandwidth within a node that was measured beside the run.
+        /// Training's share of a bandwidth within an `NVLink` domain that was measured beside the run.
         measured_intra_node: f64 = number("factor", 0.01..=100.0).seen_in_time();
         /// Training's share of a bandwidth between nodes that was measured beside the run.
         measured_inter_node: f64 = number("factor", 0.01..=100.0).seen_in_time();
-        /// Time of tensor-parallel traffic across nodes over that of the network's bandwidth.
+        /// Time of tensor-parallel traffic across `NVLink` domains over that of the network's bandwidth.
         tensor_parallel_across: f64 = number("factor", 0.01..=100.0).seen_in_time();
     }
 }
@@ -153,6 +157,26 @@ choice!(
         FirstAndLast = "first-and-last",
         /// Any number of layers on each stage.
         Free = "free",
+    }
+);
+
+choice!(
+    /// How far a tensor-parallel group may reach.
+    TensorParallelReach, "a reach of tensor parallelism" {
+        /// Across `NVLink` domains, where it is slow.
+        Anywhere = "anywhere",
+        /// Within one `NVLink` domain.
+        Domain = "nvlink-domain",
+    }
+);
+
+choice!(
+    /// How finely a framework usually interleaves a pipeline.
+    Interleaving, "a fineness of interleaving" {
+        /// One model chunk per stage.
+        Off = "off",
+        /// A layer in each model chunk.
+        Finest = "finest",
     }
 );
 

@@ -90,6 +90,15 @@ impl<G: Group> Stated<G> {
         given.map(|(figure, _)| figure)
     }
 
+    /// Takes back the figures that the other states.
+    pub(crate) fn forget(&mut self, other: &Self) {
+        for (own, stated) in self.fields.iter_mut().zip(&other.fields) {
+            if !stated.is_absent() {
+                *own = Field::Absent;
+            }
+        }
+    }
+
     /// The figures without which the group is not complete and that the file does not state.
     pub(crate) fn missing(&self) -> impl Iterator<Item = &'static Figure> {
         let terms = self.entries().filter(|(figure, field)| {

@@ -140,15 +140,15 @@ pub(super) fn trust_notes(
         CalibrationKind::Measured => "calibrated cluster",
         CalibrationKind::DataSheet => "cluster not calibrated",
     };
-    let error = trust.step_time_error;
-    let low = prediction.mfu / (1.0 + error);
-    let high = prediction.mfu / (1.0 - error).max(0.5);
+    let band = trust.step_time_band;
     let mut notes = vec![format!(
-        "Trust: {origin} ({}); a predicted step time is typically off by {}: expect {} to {} MFU.",
+        "Trust: {origin} ({}). On {} 80 % of step times are within ±{} of the prediction: expect {} to \
+         {} MFU.",
         trust.source,
-        percent(error),
-        mfu(low),
-        mfu(high),
+        trust.evidence.words(),
+        percent(band),
+        mfu(prediction.mfu * (-band).exp()),
+        mfu((prediction.mfu * band.exp()).min(prediction.mfu.max(1.0))),
     )];
     notes.extend(trust.learned.as_ref().map(|learned| {
         format!(

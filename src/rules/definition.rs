@@ -145,8 +145,6 @@ impl PartialEq for FrameworkChange {
 pub enum Figure {
     /// GPUs of the job.
     Gpus,
-    /// GPUs of a node.
-    NodeSize,
     /// Memory of a GPU.
     Memory,
     /// Sequences of a step.

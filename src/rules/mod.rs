@@ -12,7 +12,6 @@ mod set;
 pub use definition::{
     Applies, Case, Definition, Figure, FrameworkChange, MEGATRON_LM, Parts, Remedy, Software,
 };
-pub use hybrid_sharding_by_node::data_parallel_within_node;
 pub use layers_cover_stages::partition;
 pub use memory_capacity::admissible;
 pub use set::{Requirement, RuleSet};
@@ -55,7 +54,7 @@ registry! {
     GpuCount in gpu_count,
     HeadsDivisible in heads_divisible,
     KeyValueHeadsDivisible in key_value_heads_divisible,
-    TensorParallelWithinNode in tensor_parallel_within_node,
+    TensorParallelWithinDomain in tensor_parallel_within_domain,
     GlobalBatchDivisible in global_batch_divisible,
     SequenceDivisible in sequence_divisible,
     LayersCoverStages in layers_cover_stages,
@@ -68,7 +67,6 @@ registry! {
     RmsNormKernelExcludesCheckpointing in rmsnorm_kernel_excludes_checkpointing,
     ScheduleOneForwardOneBackward in schedule_one_forward_one_backward,
     InterleavingFillsPipeline in interleaving_fills_pipeline,
-    HybridShardingByNode in hybrid_sharding_by_node,
     AllowedValues in allowed_values,
     Forbidden in forbidden,
     Constraint in constraint,

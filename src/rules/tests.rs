@@ -55,7 +55,6 @@ fn remedy(definition: &Definition) -> String {
         Remedy::Framework(change) => format!("`framework.{} = \"{}\"`", change.key, change.to),
         Remedy::Figure(figure) => match figure {
             Figure::Gpus => "another number of GPUs",
-            Figure::NodeSize => "larger nodes",
             Figure::Memory => "more memory, a higher accepted risk, a shorter sequence",
             Figure::GlobalBatch => "another global batch",
             Figure::SequenceLength => "another sequence length",

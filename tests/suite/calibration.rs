@@ -188,6 +188,7 @@ fn cluster_files_are_read_as_they_were_written() {
             assert_eq!(framework_read, framework);
             cluster.efficiency.gemm = 0.712_346;
             cluster.name.clone_from(&read.cluster.name);
+            cluster.calibration.framework = Some(framework.name.clone());
             assert_eq!(read.cluster, cluster);
         }
     }

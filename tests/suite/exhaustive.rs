@@ -3,7 +3,7 @@
 use parlayout::axis::{Axis, AxisSet, FlaggedCombination};
 use parlayout::cost_model::memory::admissible_peak;
 use parlayout::cost_model::{self, Costs};
-use parlayout::framework::FusedRmsNorm;
+use parlayout::framework::{FusedRmsNorm, TensorParallelReach};
 use parlayout::instance::Instance;
 use parlayout::layout::{
     Checkpointing, Layout, RmsNormKernel, Schedule, SequenceParallel, Sharding, Stage,
@@ -130,7 +130,8 @@ fn is_legal(instance: &Instance, flagged: &FlaggedCombination, layout: &Layout) 
         tp * pp * dp * cp == u64::from(job.cluster.gpus),
         divides(tp, network.heads),
         divides(tp, network.key_value_heads) || divides(network.key_value_heads, tp),
-        divides(tp, u64::from(job.cluster.gpus_per_node)),
+        job.framework.tensor_parallel_reach == TensorParallelReach::Anywhere
+            || divides(tp, u64::from(job.cluster.gpus_per_node)),
         divides(dp * b, work.global_batch),
         cp == 1 || divides(2 * cp, work.sequence_length),
         !is_split || tp > 1 && divides(tp * cp, work.sequence_length),

@@ -368,16 +368,22 @@ fn rows_and_nodes_are_repaired() {
         );
     }
     case.shows("rows");
-    let nodes = Case::new("gpt-3-175b-2k-128xh100", &["search.tensor_parallel=16"]);
-    let reasons = check_reasons(&nodes);
-    let is_larger = |change: &Change| matches!(change, Change::NodeSize { to: 16, .. });
+    let domains = Case::new(
+        "gpt-3-175b-2k-128xh100",
+        &[
+            "search.tensor_parallel=16",
+            "framework.tensor_parallel_reach=nvlink-domain",
+        ],
+    );
+    let reasons = check_reasons(&domains);
+    let is_wider = |change: &Change| change.assignment().ends_with("reach=anywhere");
     assert!(
         reasons
             .repairs
             .iter()
-            .any(|repair| repair.changes.iter().any(is_larger))
+            .any(|repair| repair.changes.iter().any(is_wider))
     );
-    nodes.shows("nodes");
+    domains.shows("domains");
 }
 
 /// The amounts are the least: one step less does not do.

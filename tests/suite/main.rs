@@ -3,6 +3,7 @@
 
 mod backtest;
 mod calibration;
+mod catalog_order;
 mod cli;
 mod constraints;
 mod exhaustive;

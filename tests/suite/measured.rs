@@ -33,7 +33,9 @@ fn given<'a>(case: &'a Case) -> GivenLayout<'a> {
 
 /// The three fastest that fit, by sorting predictions.
 fn sorted(group: &[&Case], risk: f64) -> Vec<f64> {
-    let fitting = group.iter().filter(|case| case.oom_probability() <= risk);
+    let fitting = group
+        .iter()
+        .filter(|case| case.modelled.prediction.oom_probability <= risk);
     let mut speeds: Vec<f64> = fitting.map(|case| case.predicted_mfu()).collect();
     speeds.sort_by(|a, b| b.total_cmp(a));
     speeds.truncate(3);

@@ -4,14 +4,15 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use parlayout::laboratory::backtest;
-use parlayout::laboratory::runs::{self, RunSetups, RunsError, RunsFile, Status};
+use parlayout::laboratory::runs::{self, Modelled, RunSetups, RunsError, RunsFile, Status};
 
-const HEADER: &str = "layers,hidden,ffn,heads,kv_heads,vocab,gpu,gpus,gpus_per_node,\
-                      internode_allreduce_gb_s,seq_len,global_batch,micro_batch,tensor_parallel,\
-                      pipeline_parallel,data_parallel,sequence_parallel,framework,status,\
-                      step_time_s,peak_memory_gib,mfu";
-const ROW: &str = "32,4096,11008,32,32,32000,a100-80gb,16,8,100,2048,128,1,2,1,8,true,megatron-lm,\
-                   ok,6.5,40,0.5";
+const HEADER: &str = "source,layers,hidden,ffn,heads,kv_heads,vocab,gpu,gpus,gpus_per_node,\
+                      nvlink_domain,node_bandwidth_gb_s,internode_allreduce_gb_s,seq_len,\
+                      global_batch,micro_batch,tensor_parallel,pipeline_parallel,data_parallel,\
+                      sequence_parallel,checkpointing,framework,software,status,step_time_s,\
+                      peak_memory_gib,mfu";
+const ROW: &str = "ours,32,4096,11008,32,32,32000,a100-80gb,16,8,,,100,2048,128,1,2,1,8,true,none,\
+                   megatron-lm,Megatron-LM core_r0.12,ok,6.5,40,0.5";
 
 /// A row that differs in some columns.
 fn row(changes: &[(&str, &str)]) -> String {
@@ -99,7 +100,7 @@ fn every_command_names_faulty_rows_and_goes_on() {
             row(&[("status", "runing")]),
             "column `status` holds `runing`, not `ok` or `oom`",
         ),
-        ("32,4096".to_owned(), "it has 2 fields below 22 columns"),
+        ("32,4096".to_owned(), "it has 2 fields below 27 columns"),
     ];
     let good = [
         ROW.to_owned(),
@@ -150,6 +151,80 @@ fn ends_are_known_in_any_case() {
     assert_eq!((reasons, skipped[0].runs), (vec!["no status stated"], 1));
 }
 
+/// What a row is predicted with.
+fn modelled(changes: &[(&str, &str)]) -> Modelled {
+    let name = changes
+        .iter()
+        .map(|(column, value)| format!("{column}{value}"));
+    let name = format!("modelled-{}", name.collect::<String>());
+    let file = read(&name, &format!("{HEADER}\n{}", row(changes))).expect("it is right");
+    let setups = RunSetups::new(None, None).expect("no framework is named");
+    setups.model(&file.runs[0]).expect("it can be")
+}
+
+#[test]
+fn an_unknown_source_ran_on_the_data_sheet_cluster() {
+    let cluster = |source: &str| modelled(&[("source", source)]).job.cluster.name;
+    assert_eq!(cluster("ours"), "dgx-a100-80gb");
+    assert_eq!(cluster(""), "dgx-a100-80gb");
+    assert_eq!(cluster("hagemann-2023"), "a100-80gb-one-nic");
+    let path = file("assumed", format!("{HEADER}\n{ROW}\n").as_bytes());
+    let (text, _) = output(&["evaluate", "--runs"], &path);
+    let said = "1 ours: dgx-a100-80gb (data-sheet), megatron-lm";
+    assert!(text.contains(said), "{text}");
+    let (text, _) = output(&["evaluate", "--format", "json", "--runs"], &path);
+    assert!(
+        text.contains("\"assumed_cluster\":\"dgx-a100-80gb\""),
+        "{text}"
+    );
+    let (text, _) = output(&["backtest", "--by", "source"], &path);
+    assert!(
+        text.contains("ours dgx-a100-80gb data-sheet megatron-lm 1"),
+        "{text}"
+    );
+    let (text, _) = output(&["backtest", "--format", "json"], &path);
+    assert!(text.contains("\"cluster\": \"dgx-a100-80gb\""), "{text}");
+    std::fs::remove_file(path).expect("it was written");
+}
+
+#[test]
+fn a_row_may_state_its_network() {
+    let own = |changes: &[(&str, &str)]| modelled(changes).job.cluster;
+    let gb200 = own(&[("gpu", "gb200"), ("gpus_per_node", "")]);
+    assert_eq!((gb200.gpus_per_node, gb200.domain()), (4, 72));
+    assert_eq!(own(&[("nvlink_domain", "16")]).domain(), 16);
+    assert_eq!(own(&[("nvlink_domain", "8")]).nvlink_domain, None);
+    let ports = own(&[
+        ("internode_allreduce_gb_s", ""),
+        ("node_bandwidth_gb_s", "100"),
+    ]);
+    assert!((ports.inter_node_bandwidth.value() - 70e9).abs() < 1.0);
+}
+
+#[test]
+fn what_is_not_stated_gets_no_verdict() {
+    let unstated = |changes: &[(&str, &str)]| modelled(changes).unstated;
+    assert_eq!(unstated(&[]), None);
+    assert_eq!(unstated(&[("checkpointing", "")]), Some("checkpointing"));
+    let pipeline = [("pipeline_parallel", "2"), ("data_parallel", "4")];
+    assert_eq!(unstated(&pipeline), Some("virtual stages"));
+    let chunks = |changes: &[(&str, &str)]| modelled(changes).layout.combination.virtual_stages;
+    assert_eq!((chunks(&pipeline), chunks(&[])), (16, 1));
+    let rows = [
+        row(&[("checkpointing", ""), ("status", "oom")]),
+        ROW.to_owned(),
+    ];
+    let path = file(
+        "unstated",
+        format!("{HEADER}\n{}", rows.join("\n")).as_bytes(),
+    );
+    let (text, _) = output(&["evaluate", "--format", "csv", "--runs"], &path);
+    assert!(text.contains("oom,6.5,40,0.5,unstated,"), "{text}");
+    let (text, _) = output(&["backtest", "--format", "json"], &path);
+    assert!(text.contains("\"none\": 1"), "{text}");
+    std::fs::remove_file(path).expect("it was written");
+}
+
 #[test]
 fn what_cannot_be_is_not_modelled() {
     let check = |changes: &[(&str, &str)], part: &str| {
@@ -168,6 +243,10 @@ fn what_cannot_be_is_not_modelled() {
         "30 heads do not divide a hidden size of 4096",
     );
     check(&[("gpus_per_node", "0")], "a node has 0 GPUs");
+    check(
+        &[("nvlink_domain", "12")],
+        "an NVLink domain of 12 GPUs is no whole number of nodes of 8",
+    );
     check(
         &[("micro_batch", "3")],
         "8 replicas with micro-batches of 3 do not divide",

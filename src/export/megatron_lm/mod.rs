@@ -8,6 +8,7 @@ mod pipeline;
 mod recompute;
 
 use super::{ExportError, Target, comment};
+use crate::cost_model::rank::Rank;
 use crate::instance::Instance;
 use crate::layout::{
     AttentionKernel, Combination, Layout, RmsNormKernel, SequenceParallel, Sharding,
@@ -98,7 +99,8 @@ impl Flags {
         self.value("data-parallel-sharding-strategy", strategy);
         self.value("ckpt-format", "fsdp_dtensor");
         if cell.sharding == Sharding::Hybrid {
-            let replicas = cell.data_parallel / rules::data_parallel_within_node(instance, cell);
+            let rank = Rank::new(&instance.job, cell);
+            let replicas = rank.replicas() / rank.replicas_in_domain();
             self.value("num-distributed-optimizer-instances", replicas);
             self.value("outer-dp-sharding-strategy", "no_shard");
         }

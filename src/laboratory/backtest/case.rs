@@ -55,10 +55,11 @@ impl Case<'_> {
         (self.run.status == Status::Ok).then_some(predicted.gib() / measured - 1.0)
     }
 
-    /// Predicted probability of running out of memory.
+    /// Predicted probability of running out of memory; `None` where the run does not state what
+    /// decides it.
     #[must_use]
-    pub const fn oom_probability(&self) -> f64 {
-        self.modelled.prediction.oom_probability
+    pub const fn oom_probability(&self) -> Option<f64> {
+        self.modelled.oom_probability()
     }
 
     /// Whether the run ran out of memory.

@@ -29,6 +29,7 @@ pub use scores::{Errors, Picks, Scores, Verdicts};
 pub use settings::{Belief, Setting, settings};
 
 use crate::laboratory::by_name;
+use crate::laboratory::runs::{Assumed, assumed};
 
 use scores::Group;
 
@@ -50,6 +51,8 @@ pub struct Backtest {
     /// Accepted risks of running out of memory at which layouts were picked.
     #[serde(skip)]
     pub risks: Vec<f64>,
+    /// Clusters and frameworks that the runs of each source were predicted with.
+    pub assumed: Vec<Assumed>,
     /// Scores of each group.
     pub groups: Vec<Scope>,
     /// Scores of each source.
@@ -82,6 +85,7 @@ pub fn score(cases: &[Case], risks: &[f64]) -> Backtest {
     let all: Vec<&Group> = groups.iter().collect();
     Backtest {
         risks: risks.to_vec(),
+        assumed: assumed(cases.iter().map(|case| (case.run, &case.modelled))),
         groups: named
             .iter()
             .zip(&groups)

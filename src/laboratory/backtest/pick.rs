@@ -76,7 +76,7 @@ pub fn pick(contenders: &[Contender], max_oom_risk: f64, top: usize) -> Option<P
         .collect();
     let fitting = contenders.iter();
     let fitting: Vec<&Contender> = fitting
-        .filter(|it| it.case.oom_probability() <= max_oom_risk)
+        .filter(|it| it.case.modelled.prediction.oom_probability <= max_oom_risk)
         .collect();
     let mean_share = |some: &[&Contender]| {
         let shares = some.iter().map(|it| it.measured / best);

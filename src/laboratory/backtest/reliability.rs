@@ -40,9 +40,9 @@ impl Reliability {
     pub fn of(source: &str, cases: &[&Case]) -> Self {
         let forecasts: Vec<(f64, f64)> = cases
             .iter()
-            .map(|case| {
+            .filter_map(|case| {
                 let outcome = f64::from(u8::from(case.ran_out_of_memory()));
-                (case.oom_probability(), outcome)
+                Some((case.oom_probability()?, outcome))
             })
             .collect();
         let squares = forecasts.iter().map(|(said, was)| (said - was).powi(2));

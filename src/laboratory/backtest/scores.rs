@@ -11,7 +11,7 @@ use crate::laboratory::statistics::{mean, median, spearman};
 /// half.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct Verdicts {
-    /// Runs that trained or ran out of memory.
+    /// Runs that trained or ran out of memory and state what decides their memory.
     pub runs: usize,
     /// Runs whose verdict is right.
     pub right: usize,
@@ -19,6 +19,8 @@ pub struct Verdicts {
     pub false_fits: usize,
     /// Said to run out, but fitted.
     pub false_ooms: usize,
+    /// Runs without a verdict: they do not state checkpointing or virtual stages.
+    pub none: usize,
 }
 
 impl Verdicts {
@@ -27,9 +29,12 @@ impl Verdicts {
     pub fn of(cases: &[&Case]) -> Self {
         let mut verdicts = Self::default();
         for case in cases {
-            let said_to_fit = case.oom_probability() < 0.5;
+            let Some(probability) = case.oom_probability() else {
+                verdicts.none += 1;
+                continue;
+            };
             verdicts.runs += 1;
-            match (said_to_fit, case.ran_out_of_memory()) {
+            match (probability < 0.5, case.ran_out_of_memory()) {
                 (true, true) => verdicts.false_fits += 1,
                 (false, false) => verdicts.false_ooms += 1,
                 _ => verdicts.right += 1,
@@ -207,6 +212,7 @@ impl Sample {
         self.verdicts.right += other.verdicts.right;
         self.verdicts.false_fits += other.verdicts.false_fits;
         self.verdicts.false_ooms += other.verdicts.false_ooms;
+        self.verdicts.none += other.verdicts.none;
     }
 
     /// Rank correlation of predicted and measured utilisation, where there are pairs enough.

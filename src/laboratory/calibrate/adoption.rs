@@ -10,6 +10,7 @@ use super::observation::Observation;
 use super::outliers::{Outlier, outliers};
 use super::priors::Priors;
 use super::stated::{self, Common, Fact};
+use crate::catalog;
 use crate::choice::choice;
 use crate::cluster::{CalibrationKind, MemoryError};
 use crate::figures::Seen;
@@ -184,7 +185,9 @@ impl Calibrated {
     }
 
     fn state_trust(&mut self, memory: bool, source: &str) {
-        let calibration = &mut self.setup.cluster.calibration;
+        let Setup { cluster, framework } = &mut self.setup;
+        let before = catalog::time_trust(cluster, framework).error;
+        let calibration = &mut cluster.calibration;
         let level = self.level.as_ref();
         let time = self.time.validation.as_ref();
         // Where the shipped figures stay, their error on these runs is known now.
@@ -198,11 +201,12 @@ impl Calibrated {
         // Of rows that are wrong nothing follows, not even an error.
         let plausible = self.time.verdict != Some(Verdict::Implausible);
         if let (Some(score), Some(time), true) = (score, time, plausible) {
-            let error = shrunk(calibration.time_error, score.mean_error, time.distinct);
-            calibration.time_error = rounded(error);
+            let error = shrunk(before, score.mean_error, time.distinct);
+            calibration.time_error = Some(rounded(error));
         }
         if self.speeds != Speeds::Shipped && time.is_some() {
             calibration.kind = CalibrationKind::Measured;
+            calibration.framework = Some(framework.name.clone());
         }
         // Runs that tell only of fitting or not were weighed by the error that was shipped.
         if memory && self.evidence.peaks > 0 {

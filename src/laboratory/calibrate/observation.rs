@@ -57,7 +57,11 @@ impl Observation {
             step_time,
             peak: peak.map(Bytes::from_gib),
             peak_stage: modelled.measured_stage(run),
-            status: run.status,
+            // Without a peak it says nothing of memory where nobody knows what it kept.
+            status: match modelled.unstated {
+                Some(_) if peak.is_none() => Status::Other,
+                _ => run.status,
+            },
             modelled,
         })
     }
@@ -70,6 +74,7 @@ impl Observation {
             cluster: Cluster {
                 gpus: own.gpus,
                 gpus_per_node: own.gpus_per_node,
+                nvlink_domain: own.nvlink_domain,
                 ..setup.cluster.clone()
             },
             framework: setup.framework.clone(),
@@ -147,6 +152,7 @@ impl Observation {
             && one.job.workload == two.job.workload
             && one.job.cluster.gpus == two.job.cluster.gpus
             && one.job.cluster.gpus_per_node == two.job.cluster.gpus_per_node
+            && one.job.cluster.nvlink_domain == two.job.cluster.nvlink_domain
             && one.job.transformer == two.job.transformer
     }
 }

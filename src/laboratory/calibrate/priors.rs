@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
+use crate::catalog;
 use crate::figures::{self, Figure, Seen};
 use crate::laboratory::runs::Setup;
 
@@ -150,7 +151,7 @@ fn listed(table: &BTreeMap<String, [f64; 4]>) -> Vec<Prior> {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Beliefs {
     cluster: Sigmas,
-    gpus: BTreeMap<String, Sigmas>,
+    generations: BTreeMap<String, Sigmas>,
     clusters: BTreeMap<String, Sigmas>,
     framework: Sigmas,
     frameworks: BTreeMap<String, Sigmas>,
@@ -165,7 +166,8 @@ impl Beliefs {
     fn sigma(&self, key: &str, setup: &Setup) -> Option<f64> {
         let tables = [
             self.clusters.get(&setup.cluster.name),
-            self.gpus.get(&setup.cluster.accelerator.name),
+            self.generations
+                .get(catalog::generation(&setup.cluster.accelerator.name)),
             Some(&self.cluster),
             self.frameworks.get(&setup.framework.name),
             Some(&self.framework),
@@ -186,13 +188,12 @@ static BELIEFS: LazyLock<Beliefs> = LazyLock::new(|| {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalog;
 
     #[test]
     fn every_prior_is_of_a_known_parameter() {
         let tables = [&BELIEFS.cluster, &BELIEFS.framework]
             .into_iter()
-            .chain(BELIEFS.gpus.values())
+            .chain(BELIEFS.generations.values())
             .chain(BELIEFS.clusters.values())
             .chain(BELIEFS.frameworks.values());
         for key in tables.flat_map(BTreeMap::keys) {
@@ -204,7 +205,7 @@ mod tests {
         for name in BELIEFS.frameworks.keys() {
             assert!(catalog::framework(name).is_ok(), "{name}");
         }
-        for name in BELIEFS.gpus.keys() {
+        for name in BELIEFS.generations.keys() {
             assert!(catalog::accelerator(name).is_ok(), "{name}");
         }
         assert_eq!(BELIEFS.before_fit.len(), 18);

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::fit::key;
 use super::observation::Observation;
+use crate::cluster::Cluster;
 use crate::figures::Figure;
 use crate::laboratory::runs::{Setup, Stated};
 use crate::quantity::BytesPerSecond;
@@ -23,11 +24,12 @@ pub struct Fact {
 }
 
 /// The figures that runs may state.
-const KEYS: [&str; 4] = [
+const KEYS: [&str; 5] = [
     "intra_node_bandwidth",
     "inter_node_bandwidth",
     "framework.memory.gradient_bytes",
     "gpus_per_node",
+    "nvlink_domain",
 ];
 
 /// What every run states.
@@ -35,25 +37,31 @@ const KEYS: [&str; 4] = [
 pub struct Common {
     /// Medians of measured bandwidths, and the bytes of a gradient if all agree.
     pub figures: Stated,
-    /// GPUs of a node, if all runs over several nodes agree.
-    pub gpus_per_node: Option<u32>,
+    /// GPUs of a node and of an `NVLink` domain, if all runs over several domains agree.
+    pub nodes: Option<(u32, Option<u32>)>,
 }
 
-/// What every run states. Runs within one node say nothing of the network between nodes.
+fn cluster(run: &Observation) -> &Cluster {
+    &run.modelled.job.cluster
+}
+
+/// What every run states. Runs within one `NVLink` domain say nothing of the network between nodes.
 pub(super) fn by_all(observations: &[&Observation]) -> Common {
-    let per_node = |run: &Observation| run.modelled.job.cluster.gpus_per_node;
     let several: Vec<&Observation> = observations
         .iter()
         .copied()
-        .filter(|run| run.modelled.job.cluster.gpus > per_node(run))
+        .filter(|run| cluster(run).gpus > cluster(run).domain())
         .collect();
     Common {
         figures: Stated {
             intra_node: median(observations, |stated| stated.intra_node),
             inter_node: median(&several, |stated| stated.inter_node),
+            line_rate: median(&several, |stated| stated.line_rate),
             gradient_bytes: agreed(observations, |run| run.stated.gradient_bytes),
         },
-        gpus_per_node: agreed(&several, |run| Some(per_node(run))),
+        nodes: agreed(&several, |run| {
+            Some((cluster(run).gpus_per_node, cluster(run).nvlink_domain))
+        }),
     }
 }
 
@@ -63,7 +71,9 @@ pub(super) fn take_over(common: &Common, setup: &mut Setup) -> Vec<Fact> {
     let before = setup.clone();
     let (cluster, framework) = (&mut setup.cluster, &mut setup.framework);
     common.figures.apply(cluster, framework);
-    cluster.gpus_per_node = common.gpus_per_node.unwrap_or(cluster.gpus_per_node);
+    if let Some((gpus, domain)) = common.nodes {
+        (cluster.gpus_per_node, cluster.nvlink_domain) = (gpus, domain);
+    }
     let named = KEYS.iter().filter_map(|key| Figure::named(key));
     let facts = named.map(|parameter| Fact {
         parameter,

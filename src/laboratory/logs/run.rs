@@ -127,7 +127,8 @@ fn completed(mut facts: Facts) -> Facts {
         let on_a_stage = layers.checked_div(stages)?;
         Some(on_a_stage.checked_div(chunk)?.max(1))
     });
-    facts.note("virtual_stages", chunks);
+    // A log or script that names none has none.
+    facts.note("virtual_stages", chunks.or(Some(1)));
     facts
 }
 

@@ -1,5 +1,6 @@
 //! What a calibration learned, and what of it was adopted, for people.
 
+use crate::catalog::time_trust;
 use crate::figures::{Figure, Kind, Seen};
 use crate::laboratory::by_name;
 use crate::laboratory::calibrate::{
@@ -365,9 +366,9 @@ fn last(subject: &Subject, calibrated: &Calibrated, style: &Style) -> String {
     let cluster = &calibrated.setup.cluster;
     let memory = cluster.calibration.memory;
     let trust = format!(
-        "A predicted step time is now typically off by {}, a predicted peak by {} (one standard \
-         deviation).",
-        percent(cluster.calibration.time_error),
+        "80 % of step times are now expected within ±{} of the prediction; a predicted peak is off by \
+         {} (one standard deviation).",
+        percent(time_trust(cluster, &calibrated.setup.framework).half_width()),
         percent(memory.scale * std::f64::consts::PI / 3_f64.sqrt()),
     );
     let mut lines = vec![wrap(&trust, 2)];

@@ -114,7 +114,7 @@ impl<'a> CalibrationDocument<'a> {
             outliers: &calibrated.outliers,
             logs: subject.logs,
             skipped: subject.skipped,
-            trust: Trust::new(&calibrated.setup.cluster.calibration),
+            trust: Trust::new(&calibrated.setup.cluster, &calibrated.setup.framework),
         }
     }
 }

@@ -1,11 +1,13 @@
 //! Measured runs: reading them, and asking the cost model what it would have said.
 
+mod assumed;
 mod columns;
 mod model_run;
 mod record;
 mod setups;
 mod table;
 
+pub use assumed::{Assumed, assumed};
 pub use model_run::{Modelled, Skip, Skipped, Stated, fits, model};
 pub use record::{Place, Run, RunsError, RunsFile, Status, read};
 pub use setups::{RunSetups, Setup, other_gpu};

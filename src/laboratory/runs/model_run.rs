@@ -10,7 +10,7 @@ use crate::cluster::Cluster;
 use crate::cost_model::pipeline::even_partition;
 use crate::cost_model::prediction::Prediction;
 use crate::cost_model::{self, Costs, Vocabulary};
-use crate::framework::{Framework, LoggedPeak, Partition};
+use crate::framework::{Framework, Interleaving, LoggedPeak, Partition};
 use crate::job::Job;
 use crate::layout::{
     AttentionKernel, Checkpointing, Combination, Layout, RmsNormKernel, Schedule, SequenceParallel,
@@ -34,9 +34,21 @@ pub struct Modelled {
     pub vocabulary: Vocabulary,
     /// Time and memory that the cost model predicts.
     pub prediction: Prediction,
+    /// What a verdict on its memory needs and the row does not state: then there is none.
+    pub unstated: Option<&'static str>,
 }
 
 impl Modelled {
+    /// Predicted probability of running out of memory; `None` where the row does not state what
+    /// decides it.
+    #[must_use]
+    pub const fn oom_probability(&self) -> Option<f64> {
+        match self.unstated {
+            None => Some(self.prediction.oom_probability),
+            Some(_) => None,
+        }
+    }
+
     /// The stage (from 0) that a measured peak of the run is of: the stated one, or the one that the
     /// framework logs; `None` for the fullest.
     #[must_use]
@@ -106,6 +118,10 @@ const MOST_LAYERS: u32 = 1024;
 /// Vocabulary assumed where a source names none: that of GPT-2, padded.
 const USUAL_VOCABULARY: u64 = 50_304;
 
+/// Share of the line rate of its ports that training reaches between nodes: the least that was seen
+/// on nodes with as many ports as GPUs (`catalog/clusters.toml`).
+const LINE_RATE_REACHED: f64 = 0.7;
+
 /// Figures of cluster and framework that a row states for itself.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Stated {
@@ -113,6 +129,8 @@ pub struct Stated {
     pub intra_node: Option<BytesPerSecond>,
     /// Measured bus bandwidth between nodes.
     pub inter_node: Option<BytesPerSecond>,
+    /// Line rate of a node's network ports.
+    pub line_rate: Option<BytesPerSecond>,
     /// Bytes of a gradient.
     pub gradient_bytes: Option<f64>,
 }
@@ -128,6 +146,7 @@ impl Stated {
         Self {
             intra_node: bandwidth(run.intranode_allreduce),
             inter_node: bandwidth(run.internode_allreduce),
+            line_rate: bandwidth(run.node_bandwidth),
             gradient_bytes: run.gradient_bytes,
         }
     }
@@ -138,6 +157,9 @@ impl Stated {
         if let Some(bandwidth) = self.intra_node {
             cluster.intra_node_bandwidth = bandwidth * framework.speed.measured_intra_node;
         }
+        if let Some(rate) = self.line_rate {
+            cluster.inter_node_bandwidth = rate * LINE_RATE_REACHED;
+        }
         if let Some(bandwidth) = self.inter_node {
             cluster.inter_node_bandwidth = bandwidth * framework.speed.measured_inter_node;
         }
@@ -147,8 +169,8 @@ impl Stated {
     }
 }
 
-/// Predicts the run on a cluster under a framework, whose GPUs, GPUs a node, measured bandwidths and
-/// gradient bytes give way to those that the row states.
+/// Predicts the run on a cluster under a framework, whose GPUs, nodes, bandwidths and gradient bytes
+/// give way to those that the row states.
 ///
 /// # Errors
 ///
@@ -175,7 +197,24 @@ pub fn model(run: &Run, setup: &Setup) -> Result<Modelled, Skip> {
         layout,
         vocabulary,
         prediction,
+        unstated: unstated(run, &setup.framework),
     })
+}
+
+/// What a verdict on memory needs and the row does not state.
+fn unstated(run: &Run, framework: &Framework) -> Option<&'static str> {
+    if run.checkpointing.is_empty() {
+        return Some("checkpointing");
+    }
+    is_finely_interleaved(run, framework).then_some("virtual stages")
+}
+
+/// Whether a run with a pipeline that does not state its virtual stages is taken for one with a layer
+/// in each: it was interleaved, or the framework usually does so.
+fn is_finely_interleaved(run: &Run, framework: &Framework) -> bool {
+    let has_pipeline = run.pipeline_parallel.is_some_and(|stages| stages > 1);
+    let usual = framework.usual_interleaving == Interleaving::Finest && run.schedule.is_empty();
+    has_pipeline && run.virtual_stages.is_none() && (run.schedule == "1f1b-i" || usual)
 }
 
 /// Refuses a row with a fault.
@@ -246,12 +285,17 @@ fn transformer(run: &Run) -> Result<Transformer, Skip> {
 
 /// The cluster with the row's number of GPUs.
 fn sized(run: &Run, cluster: &Cluster) -> Result<Cluster, Skip> {
-    demand(run.gpus_per_node != Some(0), || {
-        "a node has 0 GPUs".to_owned()
+    let node = run.gpus_per_node.unwrap_or(cluster.gpus_per_node);
+    demand(node > 0, || "a node has 0 GPUs".to_owned())?;
+    let stated_domain = run.nvlink_domain.filter(|&domain| domain > 0);
+    let domain = stated_domain.or(cluster.nvlink_domain).unwrap_or(node);
+    demand(domain.is_multiple_of(node), || {
+        format!("an NVLink domain of {domain} GPUs is no whole number of nodes of {node}")
     })?;
     Ok(Cluster {
         gpus: stated(run.gpus, "GPU count")?,
-        gpus_per_node: run.gpus_per_node.unwrap_or(cluster.gpus_per_node),
+        gpus_per_node: node,
+        nvlink_domain: (domain != node).then_some(domain),
         ..cluster.clone()
     })
 }
@@ -303,8 +347,8 @@ fn layout(run: &Run, job: &Job) -> Result<Layout, Skip> {
                 "{layers} layers cannot be cut into {stages} stages"
             ))
         })?;
-    if run.schedule == "1f1b-i" && run.virtual_stages.is_none() {
-        // Interleaved as finely as the layers allow, where the source does not say.
+    let evenly = cell.micro_batches(batch).is_multiple_of(stages.into());
+    if evenly && is_finely_interleaved(run, &job.framework) {
         cell.virtual_stages = cut.iter().copied().max().unwrap_or(1);
     }
     let checkpointing = choice("checkpointing", &run.checkpointing, |name| match name {

@@ -101,8 +101,10 @@ run! {
         group: String = text("group");
         /// The source's name of the run.
         run: String = text("run");
-        /// Framework, where the file has such a column.
+        /// Framework of the catalog, where the row states it.
         framework: String = text("framework");
+        /// Framework and release as the source states them.
+        software: String = text("software");
         /// Name of the network.
         model: String = text("model");
         /// Key-value heads.
@@ -111,8 +113,12 @@ run! {
         mlp_matrices: Option<u32> = degree("mlp_matrices");
         /// Experts of a mixture.
         experts: Option<u32> = degree("experts");
-        /// GPUs a node.
+        /// GPUs per node.
         gpus_per_node: Option<u32> = degree("gpus_per_node");
+        /// GPUs of an `NVLink` domain.
+        nvlink_domain: Option<u32> = degree("nvlink_domain");
+        /// Line rate of all network ports of a node in one direction, GB/s.
+        node_bandwidth: Option<f64> = bandwidth("node_bandwidth_gb_s");
         /// Measured bus bandwidth between nodes, GB/s.
         internode_allreduce: Option<f64> = bandwidth("internode_allreduce_gb_s");
         /// Measured bus bandwidth within a node, GB/s.

@@ -12,9 +12,6 @@ use crate::layout::Sharding;
 use super::model_run::{Modelled, Skip, model, readable};
 use super::record::Run;
 
-/// The cluster that the paper's runs were measured on, for rows of its GPU.
-const CALIBRATED: (&str, &str) = ("a100-80gb", "a100-80gb-one-nic");
-
 /// A GPU whose memory the source does not state, and the data-sheet cluster that stands in.
 const UNSTATED_MEMORY: (&str, &str) = ("a100", "dgx-a100-80gb");
 
@@ -87,9 +84,8 @@ impl RunSetups {
         }
     }
 
-    /// Cluster and framework for a row. The cluster is the given one; the one where its source used
-    /// the row's GPU; for unknown sources the calibrated cluster with that GPU; the data-sheet preset
-    /// of the GPU. Figures of the framework that were fitted on it replace the catalog's.
+    /// Cluster and framework for a row. The cluster is the given one; the one where its source is known
+    /// to have used the row's GPU; the data-sheet preset of the GPU. Figures of the framework that were fitted on it replace the catalog's.
     ///
     /// # Errors
     ///
@@ -163,13 +159,11 @@ fn preset(run: &Run, origin: ClusterOrigin) -> Option<&'static str> {
     if let Some(preset) = catalog::cluster_of_source(&run.source, &run.gpu).filter(|_| by_source) {
         return Some(preset);
     }
-    let calibrated = (by_source && !catalog::knows_source(&run.source)).then_some(CALIBRATED);
-    let stand_ins = calibrated.into_iter().chain([UNSTATED_MEMORY]);
-    let stand_in = stand_ins.into_iter().find(|(name, _)| *name == run.gpu);
-    match stand_in {
-        Some((_, preset)) => Some(preset),
-        None => catalog::data_sheet_cluster(&run.gpu),
+    let (unstated, stand_in) = UNSTATED_MEMORY;
+    if run.gpu == unstated {
+        return Some(stand_in);
     }
+    catalog::data_sheet_cluster(&run.gpu)
 }
 
 /// Fully sharded runs are FSDP's habit, others Megatron-LM's.

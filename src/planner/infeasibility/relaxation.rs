@@ -67,7 +67,7 @@ fn beyond_rules(instance: &Instance, dropped: RuleSet, axis: Axis) -> Vec<u32> {
     let of_tensor_parallel = [
         Rule::HeadsDivisible,
         Rule::KeyValueHeadsDivisible,
-        Rule::TensorParallelWithinNode,
+        Rule::TensorParallelWithinDomain,
     ];
     match axis {
         Axis::TensorParallel if of_tensor_parallel.iter().any(|&it| dropped.contains(it)) => {

@@ -4,10 +4,8 @@
 use crate::axis::Axis;
 use crate::instance::Instance;
 use crate::layout::{Checkpointing, RmsNormKernel, Schedule};
-use crate::layout_space::LayoutSpace;
+use crate::layout_space::{LayoutSpace, largest_tensor_parallel};
 
-/// Largest tensor-parallel degree tried beyond a node.
-const LARGEST_TENSOR_PARALLEL: u32 = 64;
 /// Largest context-parallel degree tried.
 const LARGEST_CONTEXT_PARALLEL: u32 = 16;
 /// Most replicas tried.
@@ -32,10 +30,11 @@ pub fn unlisted_values(instance: &Instance, axis: Axis) -> Vec<u32> {
     values
 }
 
-/// Tensor-parallel degrees that divide the GPUs, whether or not heads and nodes allow them.
+/// Tensor-parallel degrees that divide the GPUs, whether or not heads and domains allow them.
 pub(super) fn tensor_parallel_degrees(instance: &Instance) -> Vec<u32> {
-    divisors(u64::from(instance.job.cluster.gpus))
-        .filter(|&degree| degree <= LARGEST_TENSOR_PARALLEL)
+    let cluster = &instance.job.cluster;
+    divisors(u64::from(cluster.gpus))
+        .filter(|&degree| degree <= largest_tensor_parallel(cluster))
         .collect()
 }
 
@@ -69,8 +68,8 @@ fn degrees(instance: &Instance, axis: Axis) -> Vec<u32> {
     let replicas = job.workload.global_batch.min(MOST_REPLICAS);
     match axis {
         Axis::TensorParallel => {
-            let node = job.cluster.gpus_per_node;
-            let of_heads = divisors(job.transformer.heads).filter(|&degree| degree <= node);
+            let most = largest_tensor_parallel(&job.cluster);
+            let of_heads = divisors(job.transformer.heads).filter(|&degree| degree <= most);
             of_heads.chain(tensor_parallel_degrees(instance)).collect()
         }
         Axis::PipelineParallel => divisors(layers).chain(powers_of_two(layers)).collect(),

@@ -256,7 +256,6 @@ fn words(change: &Change) -> String {
             let (from, to) = (grouped(*from), grouped(*to));
             format!("a global batch of {to} instead of {from}")
         }
-        Change::NodeSize { from, to } => format!("nodes of {to} GPUs instead of {from}"),
         Change::SequenceLength { from, to } => {
             let (from, to) = (grouped(*from), grouped(*to));
             format!("sequences of {to} tokens instead of {from}")

@@ -4,8 +4,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::rounded;
-use crate::cluster::{Calibration, CalibrationKind};
+use crate::catalog::{Evidence, time_trust};
+use crate::cluster::{CalibrationKind, Cluster};
 use crate::cost_model::discrepancy;
+use crate::framework::Framework;
 use crate::job::Job;
 use crate::layout::Layout;
 use crate::workload::FlopConvention;
@@ -39,10 +41,16 @@ pub struct JobDocument {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Trust {
     /// `measured`: the cluster's speeds are fitted to runs on it. `data-sheet`: hardware from
-    /// data sheets, software efficiencies of a similar cluster.
+    /// data sheets, kernels of the GPU's generation.
     pub calibration: CalibrationKind,
+    /// What is known of runs like these; the error follows it.
+    #[serde(default)]
+    pub evidence: Evidence,
     /// Typical relative error of a predicted step time (a share).
     pub step_time_error: f64,
+    /// 80 % of step times are within `exp(± this)` of the prediction.
+    #[serde(default)]
+    pub step_time_band: f64,
     /// Source of the cluster's figures.
     pub source: String,
     /// How runs of similar layouts correct the step time; null where nothing was learned of them, or
@@ -82,12 +90,15 @@ impl JobDocument {
 }
 
 impl Trust {
-    /// Trust in any prediction of a cluster.
+    /// Trust in any prediction of a cluster under a framework.
     #[must_use]
-    pub fn new(calibration: &Calibration) -> Self {
+    pub fn new(cluster: &Cluster, framework: &Framework) -> Self {
+        let (calibration, time) = (&cluster.calibration, time_trust(cluster, framework));
         Self {
             calibration: calibration.kind,
-            step_time_error: rounded(calibration.time_error),
+            evidence: time.evidence,
+            step_time_error: rounded(time.error),
+            step_time_band: rounded(time.half_width()),
             source: calibration.source.clone(),
             learned: None,
         }
@@ -106,7 +117,7 @@ impl Trust {
         });
         Self {
             learned,
-            ..Self::new(&job.cluster.calibration)
+            ..Self::new(&job.cluster, &job.framework)
         }
     }
 }

@@ -73,7 +73,7 @@ impl ParetoDocument {
             points: points
                 .map(|point| PointDocument::new(point, job.global_batch))
                 .collect(),
-            trust: Trust::new(&cluster.calibration),
+            trust: Trust::new(cluster, &instance.job.framework),
             warnings: instance.warnings.clone(),
             memory_gib: rounded(cluster.accelerator.usable_memory.gib()),
             job,

@@ -83,7 +83,7 @@ impl PriceDocument {
                 .map(|offer| OfferDocument::new(&prices.today, job.gpus, offer))
                 .collect(),
             idle: prices.idle.clone(),
-            trust: Trust::new(&instance.job.cluster.calibration),
+            trust: Trust::new(&instance.job.cluster, &instance.job.framework),
             warnings: instance.warnings.clone(),
             job,
             today,

@@ -199,7 +199,7 @@ impl SolutionDocument {
             },
             proof: ProofDocument::new(outcome.proof(), plan.is_some()),
             trust: plan.map_or_else(
-                || Trust::new(&cluster.calibration),
+                || Trust::new(cluster, &instance.job.framework),
                 |plan| Trust::of_layout(&instance.job, &plan.choice.layout),
             ),
             warnings: instance.warnings.clone(),

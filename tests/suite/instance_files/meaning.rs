@@ -78,6 +78,23 @@ fn a_cluster_can_be_described_without_a_preset() {
 }
 
 #[test]
+fn a_domain_of_nvlink_is_whole_nodes() {
+    let text = good_but("dgx-a100-80gb", "gb200-nvl72");
+    let many = text.replace("gpus = 64", "gpus = 1024");
+    let cluster = from_text(&many).expect("valid").job.cluster;
+    assert_eq!((cluster.gpus_per_node, cluster.domain()), (4, 72));
+    assert!(cluster.is_within_domain(8) && !cluster.is_within_domain(144));
+    let odd = text.replace("gpus = 64", "gpus = 64\nnvlink_domain = 6");
+    let problem = from_text(&odd).expect_err("6 is not a multiple of 4");
+    assert!(
+        problem
+            .to_string()
+            .contains("no whole number of nodes of 4"),
+        "{problem}"
+    );
+}
+
+#[test]
 fn a_cluster_file_has_the_keys_of_the_section() {
     let path = std::env::temp_dir().join(format!("parlayout-{}.toml", std::process::id()));
     let text = "preset = \"dgx-h100-80gb\"\n[efficiency]\ngemm = 0.66\n[calibration]\n\

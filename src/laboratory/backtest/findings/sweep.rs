@@ -96,7 +96,7 @@ impl Side {
     pub(super) fn fits(self, case: &Case) -> bool {
         match self {
             Self::Measured => !case.ran_out_of_memory(),
-            Self::Predicted => case.oom_probability() < 0.5,
+            Self::Predicted => case.modelled.prediction.oom_probability < 0.5,
         }
     }
 

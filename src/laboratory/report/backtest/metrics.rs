@@ -18,14 +18,20 @@ pub(super) const VERDICTS: Metrics<Scores> = Metrics {
         ("verdict_runs", "runs", "verdicts", count),
         ("verdicts_right", "", "", count),
         ("", "right %", "right %", percent),
-        ("false_fits", "false fits", "false fits / OOMs", count),
+        (
+            "false_fits",
+            "false fits",
+            "false fits / OOMs / none",
+            count,
+        ),
         ("false_ooms", "false OOMs", "/", count),
+        ("no_verdict", "no verdict", "/", count),
     ],
     values: |scores| {
         let it = &scores.verdicts;
-        let counts = [it.runs, it.right, it.false_fits, it.false_ooms];
-        let [runs, right, fits, ooms] = counts.map(|count| Some(count as f64));
-        vec![runs, right, it.share(), fits, ooms]
+        let counts = [it.runs, it.right, it.false_fits, it.false_ooms, it.none];
+        let [runs, right, fits, ooms, none] = counts.map(|count| Some(count as f64));
+        vec![runs, right, it.share(), fits, ooms, none]
     },
 };
 

@@ -14,6 +14,7 @@ pub(super) fn sections(report: &BacktestReport, width: Width) -> Vec<Section> {
         Width::Narrow => narrow_scores(report),
         Width::Wide => vec![summary(report)],
     };
+    sections.push(assumed(report));
     sections.extend(report.backtest.reliability.iter().map(reliability));
     sections.extend(report.findings.iter().map(findings));
     if width == Width::Narrow {
@@ -78,6 +79,10 @@ fn left_out_note(report: &BacktestReport) -> Option<String> {
     (total > 0).then(|| format!("{total} runs left out: {}.", reasons.join(", ")))
 }
 
+/// What a verdict is.
+const VERDICT_NOTE: &str = "A run is said to fit if its risk is below 50 %. There is no verdict on one \
+    that does not state its checkpointing or virtual stages.";
+
 /// What a pick is.
 const PICK_NOTE: &str = "Pick: measured MFU of the layout that the solver chooses among those of \
     a group, over the best measured one, mean over groups of two layouts and more; 0 where the \
@@ -111,8 +116,7 @@ fn narrow_scores(report: &BacktestReport) -> Vec<Section> {
         narrow(title, &metrics, rows)
     };
     let mut sections = vec![
-        scores("Out-of-memory verdicts", VERDICTS)
-            .noting(["A run is said to fit if its risk is below 50 %."]),
+        scores("Out-of-memory verdicts", VERDICTS).noting([VERDICT_NOTE]),
         scores(
             "Predicted MFU: relative errors in %, and rank correlation with the measured",
             UTILISATION,
@@ -143,6 +147,22 @@ fn narrow<'a, T: 'static>(
         counted.then_some(row)
     });
     Section::new(title, header, rows)
+}
+
+/// What the runs of each source were predicted with.
+fn assumed(report: &BacktestReport) -> Section {
+    let header = ["runs of", "cluster", "its figures", "framework", "runs"];
+    let rows = report.backtest.assumed.iter().map(|it| {
+        vec![
+            it.source.clone(),
+            it.cluster.clone(),
+            it.figures.to_string(),
+            it.framework.clone(),
+            it.runs.to_string(),
+        ]
+    });
+    let table = Table::new(header).right(4..);
+    Section::of("Assumed clusters and frameworks", table, rows)
 }
 
 fn reliability(reliability: &Reliability) -> Section {
