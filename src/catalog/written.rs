@@ -37,9 +37,6 @@ pub(crate) fn cluster(cluster: &Cluster, digits: Digits) -> Section {
     let efficiency = section("efficiency", cluster, &none, digits);
     written.insert("efficiency".to_owned(), efficiency.into());
     written.insert("calibration".to_owned(), calibration.into());
-    if let Some(name) = &cluster.calibration.framework {
-        written.insert("framework".to_owned(), json!({ "preset": name }));
-    }
     if let Some(learned) = &cluster.discrepancy {
         let discrepancy = discrepancy(learned, digits);
         written.insert("discrepancy".to_owned(), discrepancy);

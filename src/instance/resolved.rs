@@ -105,6 +105,9 @@ fn model(network: &Transformer) -> Section {
 fn cluster(cluster: &Cluster) -> Section {
     let mut written = table([("name", json!(cluster.name)), ("gpus", json!(cluster.gpus))]);
     written.extend(written::cluster(cluster, Digits::All));
+    if let Some(name) = &cluster.calibration.framework {
+        written.insert("framework".to_owned(), json!({ "preset": name }));
+    }
     written
 }
 
