@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use crate::axis::{Assignment, Axis, FlaggedCombination};
-use crate::cost_model::pipeline::even_partition;
+use crate::cost_model::pipeline::{even_partition, framework_cut};
 use crate::framework::Partition;
 use crate::instance::Instance;
 use crate::layout::{Layout, Recompute, Sharding, Stage};
@@ -273,9 +273,14 @@ fn stages(
                 "{network} layers cannot fill {pipeline} pipeline stages"
             ));
         }
-        None => even_partition(instance.job.framework.partition, network, pipeline)
-            .or_else(|| even_partition(Partition::Free, network, pipeline))
-            .ok_or_else(|| format!("{network} layers cannot be cut into {pipeline} stages"))?,
+        None => framework_cut(
+            instance.job.framework.partition,
+            network,
+            &candidate.combination,
+        )
+        .or_else(|| framework_cut(Partition::Free, network, &candidate.combination))
+        .or_else(|| even_partition(Partition::Free, network, pipeline))
+        .ok_or_else(|| format!("{network} layers cannot be cut into {pipeline} stages"))?,
     };
     let total: u64 = layers.iter().map(|&count| u64::from(count)).sum();
     if layers.len() != pipeline as usize || total != u64::from(network) {

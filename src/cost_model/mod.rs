@@ -36,4 +36,4 @@ mod step_time;
 
 pub use coefficients::{Costs, StageExtra, Vocabulary};
 pub use layer::{LayerCosts, LayerMemory};
-pub use step_time::{duration, evaluate, stage_peak};
+pub use step_time::{duration, evaluate, memory_use};

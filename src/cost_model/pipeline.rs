@@ -2,7 +2,7 @@
 
 use crate::framework::Partition;
 use crate::job::Job;
-use crate::layout::{Combination, Schedule};
+use crate::layout::{Combination, Recompute, Schedule, Stage};
 
 /// Layers of each stage when the framework cuts the network itself; `None` when its rule allows
 /// no cut into `stages`.
@@ -30,20 +30,87 @@ pub fn even_partition(partition: Partition, layers: u32, stages: u32) -> Option<
     Some(cut).filter(|cut| leaves_no_stage_empty(cut))
 }
 
-/// Layers of each stage of an interleaved pipeline with `chunks` model chunks a stage: all chunks
-/// have the same number of layers, or would have if embedding and head counted as a layer each.
-/// `None` if `stages chunks` divides neither `L` nor `L + 2` (Megatron-LM's rule).
+/// Layers of each stage when the framework cuts the network of a combination itself; `None` when its
+/// rule allows no cut, or one that leaves a model chunk empty.
+///
+/// An interleaved pipeline is cut so that all chunks are equal, or would be if embedding and head
+/// counted as a layer each (Megatron-LM's rule); where any cut is free, else evenly over the stages.
 #[must_use]
-pub fn interleaved_partition(layers: u32, stages: u32, chunks: u32) -> Option<Vec<u32>> {
-    if layers.is_multiple_of(stages * chunks) {
+pub fn framework_cut(
+    partition: Partition,
+    layers: u32,
+    combination: &Combination,
+) -> Option<Vec<u32>> {
+    let (stages, chunks) = (combination.pipeline_parallel, combination.virtual_stages);
+    if chunks == 1 {
+        return even_partition(partition, layers, stages);
+    }
+    let cut = equal_chunks(layers, stages, chunks).or_else(|| match partition {
+        Partition::Free => Some(even(layers, stages)),
+        _ => None,
+    })?;
+    let fits = first_empty_chunk(combination, &cut).is_none();
+    fits.then_some(cut)
+}
+
+/// Layers of each stage where all of its `chunks` model chunks are equal, or would be if embedding and
+/// head counted as a layer each; `None` if `stages chunks` divides neither `L` nor `L + 2`.
+fn equal_chunks(layers: u32, stages: u32, chunks: u32) -> Option<Vec<u32>> {
+    let all = u64::from(stages) * u64::from(chunks);
+    if u64::from(layers).is_multiple_of(all) {
         return equal(layers, stages);
     }
-    (layers + 2).is_multiple_of(stages * chunks).then(|| {
-        let mut cut = vec![(layers + 2) / stages; stages as usize];
-        cut[0] -= 1;
-        cut[stages as usize - 1] -= 1;
-        cut
-    })
+    if (u64::from(layers) + 2).is_multiple_of(all) {
+        return with_embedding_and_head(layers, stages);
+    }
+    None
+}
+
+/// Layers of each model chunk of a stage that holds `layers`, in the order of the forward pass.
+///
+/// Sizes differ by one layer at most, and early chunks take the smaller: they keep most in flight. The
+/// chunk with the head has one of the smaller too, so that its work and that of the others differ least.
+/// A chunk with embedding or head may hold no layer.
+fn chunks(combination: &Combination, stage: u32, layers: u32) -> Vec<u32> {
+    let count = combination.virtual_stages;
+    let (size, larger) = (layers / count, layers % count);
+    let has_head = stage + 1 == combination.pipeline_parallel;
+    let end = count - u32::from(has_head && larger > 0);
+    (0..count)
+        .map(|chunk| size + u32::from((end - larger..end).contains(&chunk)))
+        .collect()
+}
+
+/// Layers of every model chunk of stages with so many layers, in the order of the forward pass: the first
+/// chunk of every stage, then the second of every stage, and so on.
+#[must_use]
+pub fn chunks_in_order(combination: &Combination, layers: &[u32]) -> Vec<u32> {
+    let of_stages: Vec<Vec<u32>> = (0..)
+        .zip(layers)
+        .map(|(stage, &layers)| chunks(combination, stage, layers))
+        .collect();
+    (0..combination.virtual_stages as usize)
+        .flat_map(|chunk| of_stages.iter().map(move |stage| stage[chunk]))
+        .collect()
+}
+
+/// The fewest layers of a stage without an empty model chunk: each holds a layer, or embedding or head in
+/// an interleaved pipeline.
+#[must_use]
+pub fn fewest_layers(combination: &Combination, stage: u32) -> u32 {
+    let ends = u32::from(stage == 0) + u32::from(stage + 1 == combination.pipeline_parallel);
+    match combination.virtual_stages {
+        1 => 1,
+        chunks => chunks.saturating_sub(ends),
+    }
+}
+
+/// The first stage with an empty model chunk.
+#[must_use]
+pub fn first_empty_chunk(combination: &Combination, cut: &[u32]) -> Option<u32> {
+    let mut stages = (0..).zip(cut);
+    let found = stages.find(|&(stage, &layers)| layers < fewest_layers(combination, stage));
+    found.map(|(stage, _)| stage)
 }
 
 fn leaves_no_stage_empty(cut: &[u32]) -> bool {
@@ -94,6 +161,9 @@ fn first_and_last(layers: u32, stages: u32) -> Option<Vec<u32>> {
 /// 1F1B: `min(M, pp - stage)` micro-batches (Narayanan et al., arXiv 2104.04473, section 2.2).
 /// Interleaved: `(v - 1) pp + 2 (pp - stage - 1) + 1` chunks, at most `M v`. Zero bubble 2p keeps
 /// `2 pp - 1` on every stage (Qi et al., arXiv 2401.10241, table 2); all-forward-all-backward all.
+///
+/// That many chunks of mean size are what an interleaved stage keeps where its chunks are equal, and
+/// no less than it keeps where they grow from the first to the last: see [`head_as_layer`] for the rest.
 #[must_use]
 pub fn chunks_in_flight(cell: &Combination, stage: u32, micro_batches: u64) -> u64 {
     let (pp, v) = (
@@ -110,15 +180,44 @@ pub fn chunks_in_flight(cell: &Combination, stage: u32, micro_batches: u64) -> u
     chunks.min(micro_batches * v)
 }
 
+/// What the last stage keeps in flight beside its layers: the head counts as a layer of its chunk where
+/// the chunks of the pipeline differ, recomputed if all layers are, all by one mode.
+///
+/// With `F` chunks in flight of mean size `n / v` a stage never keeps more than `F n / v` layers if
+/// each chunk keeps no less than the one before, recomputed layers in the early ones: forward passes
+/// run from the first chunk on and backward passes from the last, so that what is in flight above `n`
+/// layers for `pp` micro-batches is largest where both begin. The chunk with the head is one of the
+/// smaller, so that the bound holds with one layer more; it is exact where all others are larger.
+#[must_use]
+pub fn head_as_layer(combination: &Combination, stages: &[Stage]) -> Stage {
+    let mut head = Stage::default();
+    if combination.virtual_stages == 1 || has_equal_chunks(combination, stages) {
+        return head;
+    }
+    head.layers = 1;
+    for mode in Recompute::ALL {
+        let is_recomputed = |stage: &Stage| stage.recomputed[*mode as usize] == stage.layers;
+        head.recomputed[*mode as usize] = u32::from(stages.iter().all(is_recomputed));
+    }
+    head
+}
+
+/// Whether all model chunks of all stages hold the same number of layers.
+fn has_equal_chunks(combination: &Combination, stages: &[Stage]) -> bool {
+    let first = stages.first().map_or(0, |stage| stage.layers);
+    first.is_multiple_of(combination.virtual_stages) && stages.iter().all(|it| it.layers == first)
+}
+
 /// Pipeline fills that a step pays, by framework and schedule: `beta` under 1F1B (1 in theory),
-/// `beta (i + (1 - i) / v)` interleaved (`i` = 0 in theory: Narayanan et al., arXiv 2104.04473,
-/// equation 3), measured rates under zero-bubble schedules (Qi et al., arXiv 2401.10241, table 4).
+/// `beta max(1/v, i)` interleaved (1/v in theory: Narayanan et al., arXiv 2104.04473, equation 3; `i`,
+/// the least that interleaved runs showed), measured rates under zero-bubble schedules (Qi et al.,
+/// arXiv 2401.10241, table 4).
 #[must_use]
 pub fn fill_share(job: &Job, cell: &Combination) -> f64 {
     let (speed, v) = (&job.framework.speed, f64::from(cell.virtual_stages));
     match cell.schedule {
         Schedule::OneForwardOneBackward | Schedule::AllForwardAllBackward => {
-            speed.bubble * (speed.bubble_interleaved + (1.0 - speed.bubble_interleaved) / v)
+            speed.bubble * speed.bubble_interleaved.max(1.0 / v)
         }
         Schedule::ZeroBubble1p => speed.bubble_zero_1p,
         Schedule::ZeroBubble2p => speed.bubble_zero_2p,
@@ -135,3 +234,162 @@ pub fn countable_fills(share: f64, cell: &Combination) -> f64 {
 
 /// Steps of the schedule's bubble multiplier between 0 and 1.
 pub const FILL_STEPS: f64 = 20.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cost_model::fixture;
+
+    fn combination(stages: u32, chunks: u32) -> Combination {
+        Combination {
+            pipeline_parallel: stages,
+            virtual_stages: chunks,
+            schedule: Schedule::OneForwardOneBackward,
+            ..fixture::combination()
+        }
+    }
+
+    /// Chunks of the forward passes of a stage in their order: groups of as many micro-batches as
+    /// stages run through one chunk after the other. Backward passes run from the last chunk on.
+    fn passes(one: &Combination, micro_batches: u32) -> Vec<usize> {
+        let (stages, chunks) = (one.pipeline_parallel, one.virtual_stages);
+        let of_group = move |_| (0..chunks).flat_map(move |chunk| (0..stages).map(move |_| chunk));
+        let passes = (0..micro_batches / stages).flat_map(of_group);
+        passes.map(|chunk| chunk as usize).collect()
+    }
+
+    /// The most that a stage keeps at a time, `kept` by each chunk, step by step through the schedule.
+    fn simulated_peak(one: &Combination, stage: u32, micro_batches: u32, kept: &[f64]) -> f64 {
+        let forward = passes(one, micro_batches);
+        let backward = forward.iter().map(|chunk| kept.len() - 1 - chunk);
+        let behind = one.pipeline_parallel - stage - 1;
+        let warm_up = 2 * behind + (one.virtual_stages - 1) * one.pipeline_parallel;
+        let warm_up = (warm_up as usize).min(forward.len());
+        let (mut now, mut peak) = (0.0, 0.0_f64);
+        let mut passes = forward.iter();
+        for &chunk in passes.by_ref().take(warm_up) {
+            now += kept[chunk];
+        }
+        for chunk in backward {
+            peak = peak.max(now);
+            if let Some(&next) = passes.next() {
+                now += kept[next];
+                peak = peak.max(now);
+            }
+            now -= kept[chunk];
+        }
+        peak
+    }
+
+    /// Recomputed layers of each chunk, the early ones first, as evenly as their layers allow.
+    fn recomputed_by_chunk(chunks: &[u32], recomputed: u32) -> Vec<u32> {
+        let mut counts = vec![0; chunks.len()];
+        for _ in 0..recomputed {
+            let open = (0..chunks.len()).filter(|&chunk| counts[chunk] < chunks[chunk]);
+            let least = open.min_by_key(|&chunk| (counts[chunk], chunk));
+            counts[least.expect("no more than all layers are recomputed")] += 1;
+        }
+        counts
+    }
+
+    #[test]
+    fn no_stage_keeps_more_than_its_bound() {
+        const KEPT: f64 = 0.125;
+        let mut exact = 0;
+        for (stages, chunks, groups) in (2..=5)
+            .flat_map(|pp| (2..=4).map(move |v| (pp, v)))
+            .flat_map(|(pp, v)| (1..=3).map(move |groups| (pp, v, groups)))
+        {
+            let one = combination(stages, chunks);
+            let micro_batches = groups * stages;
+            for (stage, layers) in (0..stages)
+                .flat_map(|stage| (0..=2).map(move |more| (stage, more)))
+                .flat_map(|(stage, more)| {
+                    let least = fewest_layers(&one, stage) + more * chunks;
+                    (least..least + chunks).map(move |layers| (stage, layers))
+                })
+            {
+                let sizes = super::chunks(&one, stage, layers);
+                assert_eq!(sizes.iter().sum::<u32>(), layers);
+                let in_flight = chunks_in_flight(&one, stage, u64::from(micro_batches)) as f64
+                    / f64::from(chunks);
+                let is_last = stage + 1 == stages;
+                for recomputed in 0..=layers {
+                    let counts = recomputed_by_chunk(&sizes, recomputed);
+                    let kept = sizes
+                        .iter()
+                        .zip(counts)
+                        .map(|(&size, again)| f64::from(size - again) + KEPT * f64::from(again));
+                    let kept: Vec<f64> = kept.collect();
+                    let mut mean = kept.iter().sum::<f64>();
+                    if is_last && !layers.is_multiple_of(chunks) {
+                        mean += if recomputed == layers { KEPT } else { 1.0 };
+                    }
+                    let peak = simulated_peak(&one, stage, micro_batches, &kept);
+                    let bound = in_flight * mean;
+                    assert!(
+                        peak <= bound + 1e-9,
+                        "{one:?} {stage} {layers} {recomputed}: {peak} > {bound}"
+                    );
+                    exact += u32::from((peak - bound).abs() < 1e-9);
+                    if layers.is_multiple_of(chunks) && recomputed == 0 {
+                        assert!((peak - bound).abs() < 1e-9, "equal chunks are exact");
+                    }
+                }
+            }
+        }
+        assert!(exact > 500, "{exact}");
+    }
+
+    #[test]
+    fn chunks_differ_by_a_layer_and_the_head_has_one_of_the_smaller() {
+        let check = |stage: u32, chunks: u32, layers: u32, expected: &[u32]| {
+            assert_eq!(
+                super::chunks(&combination(4, chunks), stage, layers),
+                expected
+            );
+        };
+        check(0, 1, 7, &[7]);
+        check(1, 4, 8, &[2, 2, 2, 2]);
+        check(0, 4, 3, &[0, 1, 1, 1]);
+        check(2, 4, 6, &[1, 1, 2, 2]);
+        check(3, 4, 3, &[1, 1, 1, 0]);
+        check(3, 4, 6, &[1, 2, 2, 1]);
+    }
+
+    #[test]
+    fn empty_chunks_are_those_without_layer_embedding_or_head() {
+        for (chunks, layers) in (1..=4).flat_map(|v| (0..=6).map(move |layers| (v, layers))) {
+            for stage in 0..4 {
+                let one = combination(4, chunks);
+                let mut cut = [8; 4];
+                cut[stage as usize] = layers;
+                let sizes = (0..).zip(super::chunks(&one, stage, layers));
+                let holds_more = |chunk: u32| {
+                    let place = chunk * 4 + stage;
+                    chunks > 1 && (place == 0 || place + 1 == 4 * chunks)
+                };
+                let is_empty = sizes
+                    .clone()
+                    .any(|(chunk, size)| size == 0 && !holds_more(chunk));
+                assert_eq!(first_empty_chunk(&one, &cut), is_empty.then_some(stage));
+            }
+        }
+    }
+
+    #[test]
+    fn frameworks_cut_interleaved_pipelines_by_their_rule() {
+        let check = |partition, layers, (stages, chunks), expected: Option<Vec<u32>>| {
+            let cut = framework_cut(partition, layers, &combination(stages, chunks));
+            assert_eq!(cut, expected, "{layers} layers, {stages} x {chunks}");
+        };
+        let mut meta = vec![8; 16];
+        (meta[0], meta[15]) = (7, 7);
+        check(Partition::EmbeddingAndHead, 126, (16, 8), Some(meta));
+        check(Partition::Even, 32, (4, 4), Some(vec![8; 4]));
+        check(Partition::Even, 33, (4, 4), None);
+        check(Partition::Free, 33, (4, 4), Some(vec![9, 8, 8, 8]));
+        check(Partition::Free, 15, (4, 4), Some(vec![4, 4, 4, 3]));
+        check(Partition::Free, 13, (4, 4), None);
+    }
+}

@@ -6,7 +6,7 @@ use crate::quantity::{Bytes, Seconds};
 
 use super::components::{MemoryComponent, StageMemory, StepTime, TimeComponent};
 use super::prediction::{MemoryUse, Prediction};
-use super::{Costs, flops, memory};
+use super::{Costs, flops, memory, pipeline};
 
 /// Predicts time and memory of the layout with these stages.
 ///
@@ -45,41 +45,45 @@ pub fn duration(costs: &Costs, stages: &[Stage]) -> Seconds {
     step_time(costs, stages).total()
 }
 
-/// Peak memory of stage `index`, as [`evaluate`] predicts it.
+/// Memory of each stage, as [`evaluate`] predicts it.
 #[must_use]
-pub fn stage_peak(costs: &Costs, index: u32, stage: &Stage) -> Bytes {
-    stage_memory(costs, index, stage).peak()
-}
-
-fn memory_use(job: &Job, costs: &Costs, stages: &[Stage]) -> MemoryUse {
-    let stages = (0..)
-        .zip(stages)
-        .map(|(index, stage)| stage_memory(costs, index, stage));
+pub fn memory_use(job: &Job, costs: &Costs, stages: &[Stage]) -> MemoryUse {
+    let head = pipeline::head_as_layer(&costs.combination, stages);
+    let last = stages.len() - 1;
+    let stage = |(index, stage): (u32, &Stage)| {
+        let mut memory = stage_memory(costs, index, stage);
+        if index as usize == last {
+            memory[MemoryComponent::Activations] += kept(costs, &head) * costs.in_flight(index);
+        }
+        memory
+    };
     MemoryUse {
         capacity: job.cluster.accelerator.usable_memory,
-        stages: stages.collect(),
+        stages: (0..).zip(stages).map(stage).collect(),
     }
+}
+
+/// `(n - k) A + k C`: what the layers of a stage keep of a micro-batch.
+fn kept(costs: &Costs, stage: &Stage) -> Bytes {
+    let layer = &costs.layer().memory;
+    let plain = layer.activations * f64::from(stage.layers - stage.checkpointed_layers());
+    let recomputed = layer.kept.iter().zip(stage.recomputed);
+    recomputed.fold(plain, |sum, (&each, count)| sum + each * f64::from(count))
 }
 
 /// `n P + f ((n - k) A + k C) + [k > 0] W + m`, by component.
 fn stage_memory(costs: &Costs, index: u32, stage: &Stage) -> StageMemory {
     let (extra, layer) = (costs.extra(index), &costs.layer().memory);
     let parameters = f64::from(stage.layers) * costs.layer().parameters + extra.parameters;
-    let plain = f64::from(stage.layers - stage.checkpointed_layers());
-    let mut kept = layer.activations * plain;
-    let mut workspace = Bytes::ZERO;
-    for (mode, &count) in stage.recomputed.iter().enumerate() {
-        kept += layer.kept[mode] * f64::from(count);
-        if count > 0 {
-            workspace = workspace.max(layer.workspace[mode]);
-        }
-    }
+    let used = layer.workspace.iter().zip(stage.recomputed);
+    let used = used.filter_map(|(&size, count)| (count > 0).then_some(size));
+    let workspace = used.fold(Bytes::ZERO, Bytes::max);
     let state = |bytes: f64| Bytes::new(parameters * bytes);
     let mut memory = costs.beside_layers(&extra);
     memory[MemoryComponent::Weights] = state(costs.state.weights);
     memory[MemoryComponent::Gradients] = state(costs.state.gradients);
     memory[MemoryComponent::OptimizerStates] = state(costs.state.optimizer);
-    memory[MemoryComponent::Activations] = kept * costs.in_flight(index);
+    memory[MemoryComponent::Activations] = kept(costs, stage) * costs.in_flight(index);
     memory[MemoryComponent::RecomputeWorkspace] = workspace;
     memory
 }

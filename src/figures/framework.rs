@@ -121,7 +121,7 @@ figures! {
         bubble_zero_1p: f64 = number("factor", 0.0..=10.0).seen_in_time().fitted_within(0.0..=4.0);
         /// Multiplier of a pipeline fill under the zero-bubble schedule 2p.
         bubble_zero_2p: f64 = number("factor", 0.0..=10.0).seen_in_time().fitted_within(0.0..=4.0);
-        /// Share `i` of a fill that interleaving cannot remove: `beta (i + (1 - i) / v)`.
+        /// Least share `i` of a fill that interleaving leaves: `beta max(1/v, i)`.
         bubble_interleaved: f64 = number("share", 0.0..=1.0).seen_in_time();
         /// What replicas exchange in a step (4: 16-bit gradients and weights).
         reduction_bytes: f64 = number("bytes per parameter", 0.0..=100.0);

@@ -49,10 +49,9 @@ impl Cost {
         let quantum = Quantum::for_times(given.step_time, Seconds::ZERO);
         let units = CellUnits::new(&costs, quantum);
         let capacity = capacity_at_risk(job, max_oom_risk);
-        let mut stages = layout.stages.iter().enumerate();
         Self {
             profit: quantum.parts_per_billion(job, units.step_time(&layout.stages)),
-            fits: stages.all(|(index, stage)| units.stage_memory(index, stage) <= capacity),
+            fits: units.peak(layout) <= capacity,
         }
     }
 }

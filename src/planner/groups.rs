@@ -9,7 +9,7 @@ use formulations::staged::{
 };
 
 use crate::axis::FlaggedCombination;
-use crate::cost_model::pipeline::{even_partition, interleaved_partition};
+use crate::cost_model::pipeline::{fewest_layers, framework_cut};
 use crate::framework::{CheckpointRule, Partition};
 use crate::layout::{self, Checkpointing, Combination, Layout, Recompute};
 use crate::plan::Formulation;
@@ -105,31 +105,50 @@ pub fn choices(table: &CostTable) -> Vec<Choice> {
     choices
 }
 
-/// The choice without its framework's rule on checkpointing: any layers by any permitted mode. No
-/// variant of the choice is better than this.
+/// Which numbers of layers the stages of a variant have.
+#[derive(Debug, Clone)]
+enum Cut {
+    /// These.
+    Fixed(Vec<i64>),
+    /// Any, of which so many are the fewest.
+    Open(Vec<i64>),
+}
+
+/// The choice without its framework's rule on checkpointing: any layers by any permitted mode, the head
+/// keeping nothing. No variant of the choice is better than this.
 #[must_use]
 pub fn relaxed(table: &CostTable, choice: &Choice) -> Variant {
-    variant(table, choice, RecomputeRule::Free, 0)
+    let mut cuts = cuts(table, choice);
+    let widest = cuts.pop().unwrap_or_else(|| open(table, choice));
+    variant(table, choice, &widest, RecomputeRule::Free, 0)
 }
 
 /// Every way to use the choice that the framework's rules allow.
 #[must_use]
 pub fn variants(table: &CostTable, choice: &Choice) -> Vec<Variant> {
-    let rules = recompute_rules(table, choice);
+    let ways = ways(table, choice);
     (0..)
-        .zip(rules)
-        .map(|(index, rule)| variant(table, choice, rule, index))
+        .zip(ways)
+        .map(|(index, (cut, rule))| with_head(table, choice, &cut, rule, index))
         .collect()
 }
 
 /// The variants of the choice of which one needs the least memory on every stage.
 #[must_use]
 pub fn lightest_variants(table: &CostTable, choice: &Choice) -> Vec<Variant> {
-    let rules = recompute_rules(table, choice).into_iter();
-    rules
-        .filter(|rule| !matches!(rule, RecomputeRule::Uniform { .. }))
-        .map(|rule| variant(table, choice, rule, 0))
+    let ways = ways(table, choice).into_iter();
+    ways.filter(|(_, rule)| !matches!(rule, RecomputeRule::Uniform { .. }))
+        .map(|(cut, rule)| with_head(table, choice, &cut, rule, 0))
         .collect()
+}
+
+/// Every cut with every rule on checkpointing.
+fn ways(table: &CostTable, choice: &Choice) -> Vec<(Cut, RecomputeRule)> {
+    let of_cut = |cut: Cut| {
+        let rules = recompute_rules(table, choice, &cut).into_iter();
+        rules.map(move |rule| (cut.clone(), rule))
+    };
+    cuts(table, choice).into_iter().flat_map(of_cut).collect()
 }
 
 /// The objective of a good plan of the choice, if one is found quickly: the framework's cut or the
@@ -137,20 +156,26 @@ pub fn lightest_variants(table: &CostTable, choice: &Choice) -> Vec<Variant> {
 /// some near-even cuts that keeps them.
 #[must_use]
 pub fn quick_objective(table: &CostTable, choice: &Choice) -> Option<i64> {
+    let cuts = cuts(table, choice).into_iter();
+    cuts.filter_map(|cut| quick_objective_of(table, choice, &cut))
+        .min()
+}
+
+fn quick_objective_of(table: &CostTable, choice: &Choice, cut: &Cut) -> Option<i64> {
     let layers = i64::from(table.instance.job.transformer.layers);
-    let cut = fixed_cut(table, choice);
     let middle_is_equal = table.instance.job.framework.partition == Partition::FirstAndLast;
-    if constraints::concern_layers(table.instance) || cut.is_none() && middle_is_equal {
+    if constraints::concern_layers(table.instance) || matches!(cut, Cut::Open(_)) && middle_is_equal
+    {
         return best_trial(table, choice, cut);
     }
     let value = |rule: RecomputeRule| {
-        let group = variant(table, choice, rule, 0).group;
-        match &cut {
-            Some(cut) => plan_of(&group, 0, &table.layers, cut).map(|plan| plan.objective),
-            None => near_even(&group, layers),
+        let group = with_head(table, choice, cut, rule, 0).group;
+        match cut {
+            Cut::Fixed(cut) => plan_of(&group, 0, &table.layers, cut).map(|plan| plan.objective),
+            Cut::Open(_) => near_even(&group, layers),
         }
     };
-    let rules = recompute_rules(table, choice);
+    let rules = recompute_rules(table, choice, cut);
     // Among uniform counts the least that fits is quickest: the cut is the same for all.
     let (uniform, others): (Vec<RecomputeRule>, Vec<RecomputeRule>) = rules
         .into_iter()
@@ -161,15 +186,15 @@ pub fn quick_objective(table: &CostTable, choice: &Choice) -> Option<i64> {
 }
 
 /// The least objective over some cuts that keep every row.
-fn best_trial(table: &CostTable, choice: &Choice, cut: Option<Vec<i64>>) -> Option<i64> {
+fn best_trial(table: &CostTable, choice: &Choice, cut: &Cut) -> Option<i64> {
     let layers = i64::from(table.instance.job.transformer.layers);
     let cuts = match cut {
-        Some(cut) => vec![cut],
-        None => trial_cuts(&relaxed(table, choice).group, layers),
+        Cut::Fixed(cut) => vec![cut.clone()],
+        Cut::Open(_) => trial_cuts(&relaxed(table, choice).group, layers),
     };
-    let rules = recompute_rules(table, choice).into_iter();
+    let rules = recompute_rules(table, choice, cut).into_iter();
     let objectives = rules.filter_map(|rule| {
-        let variant = variant(table, choice, rule, 0);
+        let variant = with_head(table, choice, cut, rule, 0);
         let plans = cuts
             .iter()
             .filter_map(|cut| plan_of(&variant.group, 0, &table.layers, cut));
@@ -241,15 +266,21 @@ fn modes(table: &CostTable, choice: &Choice) -> Vec<Recompute> {
 }
 
 /// The framework's rule on checkpointing, as a list of rules of the program.
-fn recompute_rules(table: &CostTable, choice: &Choice) -> Vec<RecomputeRule> {
+fn recompute_rules(table: &CostTable, choice: &Choice, cut: &Cut) -> Vec<RecomputeRule> {
     let modes = modes(table, choice);
     let none = choice.flags.contains(&Checkpointing::None);
     let rule = match table.formulation {
         Formulation::LayoutChoice => CheckpointRule::AllOrNothing,
         Formulation::Staged => table.instance.job.framework.checkpoint_rule,
     };
+    let all_layers = (0..modes.len()).map(|mode| RecomputeRule::AllLayers { mode });
     if none && rule == CheckpointRule::Free {
-        return vec![RecomputeRule::Free];
+        let mut rules = vec![RecomputeRule::Free];
+        // The head keeps less where all layers are recomputed.
+        if counts_head(choice, cut) {
+            rules.extend(all_layers);
+        }
+        return rules;
     }
     let mut rules = Vec::new();
     if none {
@@ -257,7 +288,7 @@ fn recompute_rules(table: &CostTable, choice: &Choice) -> Vec<RecomputeRule> {
     }
     for (mode, &recompute) in modes.iter().enumerate() {
         if none && rule == CheckpointRule::SameCount && recompute == Recompute::Full {
-            let most = most_layers(table, choice);
+            let most = most_layers(table, cut);
             rules.extend((1..most).map(|count| RecomputeRule::Uniform { mode, count }));
         }
         rules.push(RecomputeRule::AllLayers { mode });
@@ -266,15 +297,15 @@ fn recompute_rules(table: &CostTable, choice: &Choice) -> Vec<RecomputeRule> {
 }
 
 /// Most layers that a stage can have.
-fn most_layers(table: &CostTable, choice: &Choice) -> i64 {
-    let layers = i64::from(table.instance.job.transformer.layers);
-    let others = i64::from(choice.combination.pipeline_parallel) - 1;
-    if any_cut(table) {
-        return layers;
+fn most_layers(table: &CostTable, cut: &Cut) -> i64 {
+    let most = |cut: &[i64]| cut.iter().copied().max().unwrap_or(0);
+    match cut {
+        Cut::Fixed(cut) => most(cut),
+        Cut::Open(fewest) => {
+            let others = fewest.iter().sum::<i64>() - most(fewest);
+            i64::from(table.instance.job.transformer.layers) - others
+        }
     }
-    fixed_cut(table, choice)
-        .and_then(|cut| cut.into_iter().max())
-        .unwrap_or(layers - others * i64::from(choice.combination.virtual_stages))
 }
 
 /// Whether stages may have any number of layers, also none.
@@ -283,53 +314,98 @@ fn any_cut(table: &CostTable) -> bool {
     relaxed.contains(Rule::LayersCoverStages)
 }
 
-/// The cut, where the framework leaves no freedom.
-fn fixed_cut(table: &CostTable, choice: &Choice) -> Option<Vec<i64>> {
-    if any_cut(table) {
-        return None;
+/// The ways to cut the layers: the framework's own where it leaves no freedom, else any. Equal chunks are
+/// apart from others, of which the head's keeps more.
+fn cuts(table: &CostTable, choice: &Choice) -> Vec<Cut> {
+    let (job, combination) = (&table.instance.job, &choice.combination);
+    let (partition, layers) = (job.framework.partition, job.transformer.layers);
+    let fixed = |partition: Partition| {
+        let cut = framework_cut(partition, layers, combination)?;
+        Some(Cut::Fixed(cut.into_iter().map(i64::from).collect()))
+    };
+    let is_open = match partition {
+        Partition::Free => true,
+        Partition::FirstAndLast => combination.virtual_stages == 1,
+        Partition::EmbeddingAndHead | Partition::Equal | Partition::Even => false,
+    };
+    let is_open = is_open && table.formulation == Formulation::Staged || any_cut(table);
+    if !is_open {
+        return fixed(partition).into_iter().collect();
     }
-    let job = &table.instance.job;
-    let partition = job.framework.partition;
-    let stages = choice.combination.pipeline_parallel;
-    if choice.combination.virtual_stages > 1 {
-        let chunks = choice.combination.virtual_stages;
-        let cut = interleaved_partition(job.transformer.layers, stages, chunks)?;
-        return Some(cut.into_iter().map(i64::from).collect());
-    }
-    match partition {
-        Partition::Free | Partition::FirstAndLast if table.formulation == Formulation::Staged => {
-            None
-        }
-        Partition::Free
-        | Partition::FirstAndLast
-        | Partition::EmbeddingAndHead
-        | Partition::Equal
-        | Partition::Even => {
-            let cut = even_partition(partition, job.transformer.layers, stages)?;
-            Some(cut.into_iter().map(i64::from).collect())
-        }
-    }
+    let equal = fixed(Partition::Equal).filter(|cut| !counts_head(choice, cut));
+    let equal = equal.filter(|_| combination.virtual_stages > 1);
+    equal.into_iter().chain([open(table, choice)]).collect()
 }
 
-fn variant(table: &CostTable, choice: &Choice, rule: RecomputeRule, index: i64) -> Variant {
+/// Any cut that leaves no model chunk empty, or any at all where that is no rule.
+fn open(table: &CostTable, choice: &Choice) -> Cut {
+    let any = any_cut(table);
+    let fewest = |stage: u32| {
+        if any {
+            0
+        } else {
+            i64::from(fewest_layers(&choice.combination, stage))
+        }
+    };
+    Cut::Open(
+        (0..choice.combination.pipeline_parallel)
+            .map(fewest)
+            .collect(),
+    )
+}
+
+/// Whether the head counts as a layer in the memory of the last stage of these cuts.
+fn counts_head(choice: &Choice, cut: &Cut) -> bool {
+    let chunks = i64::from(choice.combination.virtual_stages);
+    let has_equal_chunks =
+        |cut: &Vec<i64>| cut.iter().all(|&own| own == cut[0] && own % chunks == 0);
+    chunks > 1 && !matches!(cut, Cut::Fixed(cut) if has_equal_chunks(cut))
+}
+
+/// The variant with the memory of a head that counts as a layer.
+fn with_head(
+    table: &CostTable,
+    choice: &Choice,
+    cut: &Cut,
+    rule: RecomputeRule,
+    index: i64,
+) -> Variant {
+    let mut variant = variant(table, choice, cut, rule, index);
+    let group = &mut variant.group;
+    if let Some(last) = group.stages.last_mut()
+        && counts_head(choice, cut)
+    {
+        last.fixed_memory += last.in_flight
+            * match rule {
+                RecomputeRule::AllLayers { mode } => group.modes[mode].activation,
+                _ => group.kinds[0].activation,
+            };
+    }
+    variant
+}
+
+fn variant(
+    table: &CostTable,
+    choice: &Choice,
+    cut: &Cut,
+    rule: RecomputeRule,
+    index: i64,
+) -> Variant {
     let units = &table.cells[choice.units];
     let modes = modes(table, choice);
-    let cut = fixed_cut(table, choice);
-    let most = most_layers(table, choice);
-    let least = if any_cut(table) {
-        0
-    } else {
-        i64::from(choice.combination.virtual_stages)
-    };
+    let most = most_layers(table, cut);
     let stages = units.stages.iter().enumerate().map(|(stage, own)| {
-        let fixed = cut.as_ref().map(|cut| cut[stage]);
+        let (lower_layers, upper_layers) = match cut {
+            Cut::Fixed(cut) => (cut[stage], cut[stage]),
+            Cut::Open(fewest) => (fewest[stage], most),
+        };
         Stage {
             extra_time: own.extra_time,
             extra_delta: own.extra_delta,
             fixed_memory: own.fixed_memory,
             in_flight: own.in_flight,
-            lower_layers: fixed.unwrap_or(least),
-            upper_layers: fixed.unwrap_or(most),
+            lower_layers,
+            upper_layers,
         }
     });
     let group = Group {
@@ -358,7 +434,7 @@ fn variant(table: &CostTable, choice: &Choice, rule: RecomputeRule, index: i64) 
             .collect(),
         recompute: rule,
         partition: match table.instance.job.framework.partition {
-            Partition::FirstAndLast if !any_cut(table) && cut.is_none() => {
+            Partition::FirstAndLast if !any_cut(table) && matches!(cut, Cut::Open(_)) => {
                 ProgramPartition::EqualMiddle
             }
             _ => ProgramPartition::Free,

@@ -9,11 +9,11 @@ use std::sync::Arc;
 
 use formulations::staged::Units;
 
-use crate::cost_model::pipeline::{FILL_STEPS, chunks_in_flight};
+use crate::cost_model::pipeline::{FILL_STEPS, chunks_in_flight, head_as_layer};
 use crate::cost_model::{Costs, flops, memory};
 use crate::instance::Instance;
 use crate::job::Job;
-use crate::layout::{Schedule, Stage};
+use crate::layout::{Layout, Schedule, Stage};
 use crate::quantity::{Bytes, Mfu, Seconds};
 use crate::rules::{self, Rule};
 
@@ -279,22 +279,35 @@ impl CellUnits {
         (time + delta + STEPS as f64).ceil() as i64
     }
 
-    /// Peak memory of one stage in KiB.
+    /// Peak memory of the fullest stage of a layout in KiB.
     #[must_use]
-    pub fn stage_memory(&self, index: usize, stage: &Stage) -> i64 {
-        let units = &self.stages[index];
-        let mut kept = i64::from(stage.layers - stage.checkpointed_layers()) * self.activations;
-        let mut workspace = 0;
-        for (mode, &count) in stage.recomputed.iter().enumerate() {
-            kept += i64::from(count) * self.kept[mode];
-            if count > 0 {
-                workspace = workspace.max(self.workspace[mode]);
+    pub fn peak(&self, layout: &Layout) -> i64 {
+        let head = head_as_layer(&layout.combination, &layout.stages);
+        let last = self.stages.len() - 1;
+        let stages = self.stages.iter().zip(&layout.stages).enumerate();
+        let peaks = stages.map(|(index, (units, stage))| {
+            let mut kept = self.kept(stage);
+            if index == last {
+                kept += self.kept(&head);
             }
-        }
-        i64::from(stage.layers) * self.layer_memory
-            + units.in_flight * kept
-            + workspace
-            + units.fixed_memory
+            let used = self.workspace.iter().zip(stage.recomputed);
+            let used = used.filter_map(|(&size, count)| (count > 0).then_some(size));
+            i64::from(stage.layers) * self.layer_memory
+                + units.in_flight * kept
+                + used.max().unwrap_or(0)
+                + units.fixed_memory
+        });
+        peaks.max().unwrap_or(0)
+    }
+
+    /// What the layers of a stage keep in one chunk in flight, in KiB.
+    fn kept(&self, stage: &Stage) -> i64 {
+        let plain = i64::from(stage.layers - stage.checkpointed_layers()) * self.activations;
+        let recomputed = self.kept.iter().zip(stage.recomputed);
+        plain
+            + recomputed
+                .map(|(each, count)| each * i64::from(count))
+                .sum::<i64>()
     }
 }
 

@@ -1,6 +1,7 @@
 //! A layout in words: whole, or only where it differs from another.
 
 use crate::axis::{Axis, AxisSet, FlaggedCombination};
+use crate::cost_model::pipeline::{chunks_in_order, first_empty_chunk};
 use crate::layout::{Checkpointing, Combination, Layout, Recompute, Stage};
 
 /// The layout in one line, leaving out what is off: `TP 2, PP 16, DP 4, micro-batch 1, zero-1,
@@ -134,12 +135,27 @@ pub fn varying(layouts: &[Layout]) -> AxisSet {
 /// Layers of each stage, runs written once: `7, 8 x14, 7`.
 #[must_use]
 pub fn layers(layout: &Layout) -> String {
-    run_lengths(layout, |stage| stage.layers)
+    run_lengths(&by_stage(layout, |stage| stage.layers))
 }
 
-/// Counts by stage, runs written once.
-fn run_lengths(layout: &Layout, count: impl Fn(&Stage) -> u32) -> String {
-    let counts: Vec<u32> = layout.stages.iter().map(count).collect();
+/// Layers of each model chunk in the order of the forward pass, where they differ.
+#[must_use]
+pub fn layers_by_chunk(layout: &Layout) -> Option<String> {
+    let (one, layers) = (&layout.combination, by_stage(layout, |stage| stage.layers));
+    if one.virtual_stages == 1 || first_empty_chunk(one, &layers).is_some() {
+        return None;
+    }
+    let chunks = chunks_in_order(one, &layers);
+    let differ = chunks.iter().any(|&it| it != chunks[0]);
+    differ.then(|| run_lengths(&chunks))
+}
+
+fn by_stage(layout: &Layout, count: impl Fn(&Stage) -> u32) -> Vec<u32> {
+    layout.stages.iter().map(count).collect()
+}
+
+/// Counts, runs written once.
+fn run_lengths(counts: &[u32]) -> String {
     let runs = counts.chunk_by(|one, other| one == other);
     let runs = runs.map(|run| match run.len() {
         1 => run[0].to_string(),
@@ -160,7 +176,7 @@ pub fn checkpointing(layout: &Layout) -> String {
             all if all == total => Some(format!("{mode} checkpointing")),
             _ => Some(format!(
                 "{mode} checkpointing of {} layers",
-                run_lengths(layout, of)
+                run_lengths(&by_stage(layout, of))
             )),
         }
     });

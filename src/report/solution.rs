@@ -8,7 +8,9 @@ use super::document::{
     InfeasibilityDocument, JobDocument, LayoutDocument, NearestDocument, NeighbourDocument,
     PredictionDocument, ProofDocument, SolutionDocument, Trust,
 };
-use super::layout_text::{axis_label, candidate_line, checkpointing, difference, layers, line};
+use super::layout_text::{
+    axis_label, candidate_line, checkpointing, difference, layers, layers_by_chunk, line,
+};
 use super::number::{count, duration, gib, grouped, mfu, percent, points, risk};
 use super::style::{Meaning, Style, WIDTH, columns, paragraph, printable, wrap, wrap_within};
 use super::table::{Table, headed, render};
@@ -77,11 +79,10 @@ pub(super) fn layout_table(document: &LayoutDocument, style: &Style) -> String {
         value(Axis::AttentionKernel),
         value(Axis::RmsNormKernel),
     ];
-    let wide = [
-        named("layers by stage", layers(&layout)),
-        named("checkpointing", checkpointing(&layout)),
-        value(Axis::Schedule),
-    ];
+    let mut wide = vec![named("layers by stage", layers(&layout))];
+    wide.extend(layers_by_chunk(&layout).map(|text| named("layers by chunk", text)));
+    wide.push(named("checkpointing", checkpointing(&layout)));
+    wide.push(value(Axis::Schedule));
     let mut table = Builder::default();
     table.push_record(["layout", "", "", ""]);
     for (&axis, (choice, chosen)) in left.iter().zip(right) {

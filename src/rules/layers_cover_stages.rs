@@ -1,8 +1,8 @@
-//! Every pipeline stage and virtual stage gets a layer, by the framework's partition.
+//! Every pipeline stage and model chunk gets a layer, or embedding or head, by the framework's partition.
 
 use super::{Case, Definition, FrameworkChange, Remedy, Rule};
 use crate::axis::Axis;
-use crate::cost_model::pipeline::{even_partition, interleaved_partition};
+use crate::cost_model::pipeline::{first_empty_chunk, framework_cut};
 use crate::framework::Partition;
 use crate::instance::Instance;
 use crate::layout::{Combination, Layout};
@@ -10,7 +10,7 @@ use crate::plan::Violation;
 
 pub(super) const RULE: Definition = Definition {
     name: "layers_cover_stages",
-    demands: "every stage and model chunk has a layer, by the cut that the framework makes",
+    demands: "every stage has a layer and every model chunk one, embedding or head, by the cut that the framework makes",
     axes: &[Axis::PipelineParallel, Axis::VirtualStages],
     amount,
     message,
@@ -33,21 +33,15 @@ pub(super) const RULE: Definition = Definition {
     ..Definition::USUAL
 };
 
-/// Layers of each stage by the framework's own cut; `None` if there is none that gives every
-/// model chunk a layer.
+/// Layers of each stage by the framework's own cut; `None` if there is none that leaves no model chunk
+/// empty.
 #[must_use]
 pub fn partition(instance: &Instance, combination: &Combination) -> Option<Vec<u32>> {
     let layers = instance.job.transformer.layers;
-    let (stages, chunks) = (combination.pipeline_parallel, combination.virtual_stages);
-    if stages > layers {
+    if combination.pipeline_parallel > layers {
         return None;
     }
-    let cut = if chunks > 1 {
-        interleaved_partition(layers, stages, chunks)
-    } else {
-        even_partition(instance.job.framework.partition, layers, stages)
-    };
-    cut.filter(|cut| cut.iter().all(|&count| count >= chunks))
+    framework_cut(instance.job.framework.partition, layers, combination)
 }
 
 /// Layers missing to one per model chunk, or left over by a cut into equal ones.
@@ -74,6 +68,10 @@ fn message(case: &Case) -> String {
         1 => format!(
             "{} cannot cut {layers} layers into {stages} stages",
             framework.name
+        ),
+        several if framework.partition == Partition::Free => format!(
+            "{stages} stages x {several} chunks = {} model chunks are more than {layers} layers, embedding and head fill",
+            u64::from(stages) * u64::from(several)
         ),
         several => uneven_chunks(layers, stages, several),
     }
@@ -105,23 +103,25 @@ fn broken(instance: &Instance, layout: &Layout) -> Option<String> {
     let layers: Vec<u32> = layout.stages.iter().map(|stage| stage.layers).collect();
     let total = instance.job.transformer.layers;
     let held: u64 = layers.iter().map(|&count| u64::from(count)).sum();
-    let least = layers.iter().copied().min().unwrap_or(0);
     if layers.len() != stages as usize || held != u64::from(total) {
         return Some(format!(
             "{} stages hold {held} layers; the network has {total} on {stages} stages",
             layers.len()
         ));
     }
-    if least < chunks {
+    if let Some(stage) = first_empty_chunk(&layout.combination, &layers) {
+        let held = layers[stage as usize];
         return Some(format!(
-            "a stage holds {least} layers, fewer than its {chunks} model chunks"
+            "stage {} holds {held} layers, too few for its {chunks} model chunks",
+            stage + 1
         ));
     }
-    // An interleaved pipeline has its own cut, whatever the framework's usual one.
-    if chunks > 1 {
+    let partition = instance.job.framework.partition;
+    // An interleaved pipeline that may not be cut anyhow has its own cut, whatever the usual one.
+    if chunks > 1 && partition != Partition::Free {
         return (!has_equal_chunks(&layers, chunks)).then(|| uneven_chunks(total, stages, chunks));
     }
-    differs(instance.job.framework.partition, &layers)
+    differs(partition, &layers)
 }
 
 /// Whether all model chunks have the same number of layers, or would have if embedding and head

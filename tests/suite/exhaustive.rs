@@ -3,7 +3,7 @@
 use parlayout::axis::{Axis, AxisSet, FlaggedCombination};
 use parlayout::cost_model::memory::admissible_peak;
 use parlayout::cost_model::{self, Costs};
-use parlayout::framework::{FusedRmsNorm, TensorParallelReach};
+use parlayout::framework::{FusedRmsNorm, Partition, TensorParallelReach};
 use parlayout::instance::Instance;
 use parlayout::layout::{
     Checkpointing, Layout, RmsNormKernel, Schedule, SequenceParallel, Sharding, Stage,
@@ -73,11 +73,21 @@ fn layout(instance: &Instance, candidate: &FlaggedCombination) -> Option<Layout>
     {
         return None;
     }
-    let cut = cost_model::pipeline::even_partition(
-        job.framework.partition,
-        job.transformer.layers,
-        stages,
-    )?;
+    let (layers, chunks) = (job.transformer.layers, candidate.combination.virtual_stages);
+    let even =
+        |layers: u32| (0..stages).map(move |s| layers / stages + u32::from(s < layers % stages));
+    let counted = layers + 2;
+    let cut: Vec<u32> = if chunks == 1 {
+        cost_model::pipeline::even_partition(job.framework.partition, layers, stages)?
+    } else if layers % (stages * chunks) != 0 && counted % (stages * chunks) == 0 {
+        let ends = |s: u32| u32::from(s == 0) + u32::from(s + 1 == stages);
+        (0..)
+            .zip(even(counted))
+            .map(|(s, count)| count - ends(s))
+            .collect()
+    } else {
+        even(layers).collect()
+    };
     let mode = candidate.checkpointing.recompute();
     let stages = cut.into_iter().map(|layers| {
         let mut stage = Stage {
@@ -137,7 +147,10 @@ fn is_legal(instance: &Instance, flagged: &FlaggedCombination, layout: &Layout) 
         !is_split || tp > 1 && divides(tp * cp, work.sequence_length),
         v == 1 || pp > 1 && one.schedule == Schedule::OneForwardOneBackward,
         v == 1 || micro_batches >= pp && divides(pp, micro_batches),
-        v == 1 || has_equal_chunks(&counts) || has_equal_chunks(&with_ends),
+        v == 1
+            || has_equal_chunks(&counts)
+            || has_equal_chunks(&with_ends)
+            || job.framework.partition == Partition::Free && with_ends.iter().all(|&it| it >= v),
         counts.iter().sum::<u64>() == u64::from(network.layers) && !counts.contains(&0),
         !is_sharded || pp == 1,
         one.expert_parallel == 1,

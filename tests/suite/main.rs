@@ -10,6 +10,7 @@ mod exhaustive;
 mod explanations;
 mod instance_files;
 mod instances;
+mod interleaving;
 mod logs;
 mod measured;
 mod objectives;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use formulations::solve::{self, SolverOptions};
-use formulations::staged::optimum;
+use formulations::staged::optimum_within;
 use parlayout::framework::{CheckpointRule, Partition};
 use parlayout::instance::{self, Flag, Instance, Overrides};
 use parlayout::plan::{Extent, Formulation, Outcome};
@@ -55,14 +55,13 @@ fn oracle(instance: &Instance) -> Option<i64> {
     let variants = choices
         .iter()
         .flat_map(|choice| groups::variants(&table, choice));
-    let best = variants
-        .filter_map(|variant| optimum(&variant.group, 0, &table.layers))
-        .min_by_key(|plan| plan.objective)?;
-    Some(
-        table
-            .quantum
-            .parts_per_billion(&instance.job, best.objective),
-    )
+    let mut best = None;
+    for variant in variants {
+        let limit = best.unwrap_or(i64::MAX);
+        let plan = optimum_within(&variant.group, 0, &table.layers, limit);
+        best = plan.map(|plan| plan.objective).or(best);
+    }
+    Some(table.quantum.parts_per_billion(&instance.job, best?))
 }
 
 /// The framework cuts and checkpoints just as the layout choice does.

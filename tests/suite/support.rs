@@ -110,7 +110,7 @@ sharding = ["zero-1", "zero-3"]
         [4, 8, 2][node],
         [1024, 2048, 8192][sequence],
         [1, 8, 24, 512, 65_536][batch],
-        if interleave { "[1, 2]" } else { "1" },
+        if interleave { "[1, 2, 3]" } else { "1" },
     )
 }
 

@@ -196,7 +196,7 @@ fn constraints_over_layers_are_checked_as_far_as_they_can_be() {
         "instances/llama-3.1-405b-8k-8192xh100.toml",
     ))
     .expect("it is shipped");
-    let row = "constraint=[{ name = \"long\", terms = { layers_first = 1, pipeline_parallel = 1 }, at_least = 26 }]";
+    let row = "constraint=[{ name = \"long\", terms = { layers_first = 1, pipeline_parallel = 1 }, at_least = 36 }]";
     let instance = parse(&text, &[row.to_owned()]);
     let document = solved(&instance, &PlanOptions::default());
     let unchecked = accepted(&document);

@@ -1,6 +1,7 @@
 //! Layers by pipeline stage as flags: equal, first and last apart, or a layout string.
 
 use super::Flags;
+use crate::cost_model::pipeline::chunks_in_order;
 use crate::layout::Layout;
 
 /// How the layers of the stages can be said.
@@ -24,7 +25,7 @@ pub(super) fn flags(layout: &Layout, micro_batches: u64, flags: &mut Flags) {
         .iter()
         .all(|layers| layers.is_multiple_of(virtual_stages));
     if split == Split::List || !even_chunks {
-        let string = layout_string(&chunks(&layers, virtual_stages));
+        let string = layout_string(&chunks_in_order(&layout.combination, &layers));
         flags.value("pipeline-model-parallel-layout", format!("\"{string}\""));
         return;
     }
@@ -76,18 +77,6 @@ fn split(layers: &[u32]) -> Split {
         (Some(0), _) | (_, Some(0)) => Split::List,
         (first, last) => Split::FirstAndLast(first, last),
     }
-}
-
-/// Layers of every chunk in the order of the forward pass: the first chunk of every stage, then
-/// the second of every stage, and so on. The early chunks take what does not divide.
-fn chunks(layers: &[u32], virtual_stages: u32) -> Vec<u32> {
-    (0..virtual_stages)
-        .flat_map(|chunk| {
-            layers.iter().map(move |&layers| {
-                layers / virtual_stages + u32::from(chunk < layers % virtual_stages)
-            })
-        })
-        .collect()
 }
 
 /// Stages between bars: `E` the embedding, `t` a layer, `L` the loss; `x*n` repeats.
@@ -164,7 +153,12 @@ mod tests {
     #[test]
     fn a_layout_string_lists_every_stage() {
         let check = |layers: &[u32], virtual_stages: u32, expected: &str| {
-            let chunks = chunks(layers, virtual_stages);
+            let combination = crate::layout::Combination {
+                pipeline_parallel: layers.len() as u32,
+                virtual_stages,
+                ..crate::fixture::llama_13b_layout().combination
+            };
+            let chunks = chunks_in_order(&combination, layers);
             let string = layout_string(&chunks);
             assert_eq!(string, expected);
             let stages = expand(&string);
@@ -178,7 +172,11 @@ mod tests {
         check(&[3, 2, 2, 3, 1], 1, "Et*3|(t*2|)*2,t*3|tL");
         check(&[40], 1, "Et*40L");
         check(&[0, 1, 1, 0], 1, "E|(t|)*2,L");
-        check(&[5, 4], 2, "Et*3|(t*2|)*2,t*2L");
+        check(&[5, 4], 2, "Et*2|t*2|t*3|t*2L");
+        // The 405B on 16 stages of 8 chunks: every layer a chunk, embedding and head alone.
+        let mut meta = vec![8; 16];
+        (meta[0], meta[15]) = (7, 7);
+        check(&meta, 8, "E|(t|)*126,L");
         let mut golden = vec![2; 40];
         golden[35] = 3;
         golden[39] = 1;

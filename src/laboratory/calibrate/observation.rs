@@ -1,6 +1,7 @@
 //! One measured run as a fit sees it.
 
 use crate::cluster::{Cluster, DIMENSIONS};
+use crate::cost_model::components::StageMemory;
 use crate::cost_model::discrepancy;
 use crate::cost_model::{self, Costs, flops};
 use crate::figures::Seen;
@@ -101,14 +102,11 @@ impl Observation {
     #[must_use]
     pub fn predicted_peaks(&self, job: &Job) -> (Bytes, Bytes) {
         let costs = self.costs(job);
-        let stages = &self.modelled.layout.stages;
-        let peak = |index: u32, stage| cost_model::stage_peak(&costs, index, stage);
-        let peaks = (0..).zip(stages).map(|(index, stage)| peak(index, stage));
-        let fullest = peaks.fold(Bytes::ZERO, Bytes::max);
-        let stage = self
-            .peak_stage
-            .and_then(|index| Some((index, stages.get(index as usize)?)));
-        let measured = stage.map_or(fullest, |(index, stage)| peak(index, stage));
+        let memory = cost_model::memory_use(job, &costs, &self.modelled.layout.stages);
+        let fullest = memory.peak();
+        let stage = |index: u32| memory.stages.get(index as usize);
+        let stage = self.peak_stage.and_then(stage);
+        let measured = stage.map_or(fullest, StageMemory::peak);
         (measured, fullest)
     }
 
