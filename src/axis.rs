@@ -168,11 +168,7 @@ impl Axis {
     #[must_use]
     pub fn any_of(self, codes: &[u32]) -> String {
         let shown: Vec<String> = codes.iter().map(|&code| self.show(code)).collect();
-        match shown.as_slice() {
-            [] => "nothing".to_owned(),
-            [only] => only.clone(),
-            [first @ .., last] => format!("{} or {last}", first.join(", ")),
-        }
+        any_of(&shown)
     }
 
     /// How the value with this code is written.
@@ -184,6 +180,16 @@ impl Axis {
                 .map_or_else(|| code.to_string(), ToString::to_string),
             None => code.to_string(),
         }
+    }
+}
+
+/// `a, b or c`.
+#[must_use]
+pub fn any_of(names: &[String]) -> String {
+    match names {
+        [] => "nothing".to_owned(),
+        [only] => only.clone(),
+        [first @ .., last] => format!("{} or {last}", first.join(", ")),
     }
 }
 

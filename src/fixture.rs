@@ -14,7 +14,9 @@ use crate::layout::{
 use crate::layout_space::LayoutSpace;
 use crate::plan::{Evaluated, Extent, Formulation, Plan, Proof};
 use crate::quantity::{Bytes, Mfu, Seconds};
-use crate::transformer::{Biases, Embeddings, FeedForward, Normalization, SmallParts, Transformer};
+use crate::transformer::{
+    Biases, Embeddings, FeedForward, Normalization, Numerics, SmallParts, Transformer,
+};
 use crate::workload::{FlopConvention, Optimizer, Precision, Workload};
 
 /// Compares `text` with the snapshot of that name.
@@ -44,6 +46,7 @@ pub(crate) fn llama_13b() -> Instance {
         biases: Biases::None,
         learned_positions: 0,
         small_parts: SmallParts::default(),
+        numerics: Numerics::USUAL,
     };
     instance("hagemann-13b-2k-64gpu", transformer, 64, 2048, 2048)
 }
@@ -64,6 +67,7 @@ pub(crate) fn llama_405b() -> Instance {
         biases: Biases::None,
         learned_positions: 0,
         small_parts: SmallParts::default(),
+        numerics: Numerics::USUAL,
     };
     instance("llama-405b-8k-8192gpu", transformer, 8192, 8192, 2048)
 }

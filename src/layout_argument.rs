@@ -265,7 +265,8 @@ fn stages(
     instance: &Instance,
 ) -> Result<Vec<Stage>, String> {
     let pipeline = candidate.combination.pipeline_parallel;
-    let network = instance.job.transformer.layers;
+    let transformer = &instance.job.transformer;
+    let network = transformer.layers;
     let layers = match &counts[0] {
         Some(layers) => layers.clone(),
         None if pipeline > network => {
@@ -275,11 +276,11 @@ fn stages(
         }
         None => framework_cut(
             instance.job.framework.partition,
-            network,
+            transformer,
             &candidate.combination,
         )
-        .or_else(|| framework_cut(Partition::Free, network, &candidate.combination))
-        .or_else(|| even_partition(Partition::Free, network, pipeline))
+        .or_else(|| framework_cut(Partition::Free, transformer, &candidate.combination))
+        .or_else(|| even_partition(Partition::Free, transformer, pipeline))
         .ok_or_else(|| format!("{network} layers cannot be cut into {pipeline} stages"))?,
     };
     let total: u64 = layers.iter().map(|&count| u64::from(count)).sum();

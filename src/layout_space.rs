@@ -4,6 +4,7 @@ use crate::axis::{Assignment, Axis, AxisSet, FlaggedCombination};
 use crate::cluster::Cluster;
 use crate::constraint::Constraint;
 use crate::framework::TensorParallelReach;
+use crate::framework::support::{Aspect, Support};
 use crate::job::Job;
 use crate::layout::{AttentionKernel, Checkpointing, Schedule, Sharding};
 
@@ -19,7 +20,7 @@ pub struct LayoutSpace {
     /// Rows of the user's own.
     pub constraints: Vec<Constraint>,
     /// Rules that are not applied, as `rules::relaxed` reads them; none in an instance that is read.
-    pub relaxed: u64,
+    pub relaxed: u128,
 }
 
 /// Largest micro-batch tried unless the instance lists others.
@@ -32,8 +33,8 @@ const MOST_DOMAINS: u32 = 2;
 const LARGEST_CONTEXT_PARALLEL: u32 = 16;
 
 impl LayoutSpace {
-    /// Everything legal for the job: each degree up to its natural limit, the best kernels, every
-    /// sharding stage and recompute mode.
+    /// Everything legal for the job that its framework has: each degree up to its natural limit, the
+    /// best kernels, every sharding stage and recompute mode.
     #[must_use]
     pub fn everything_legal(job: &Job) -> Self {
         let gpus = job.cluster.gpus;
@@ -59,7 +60,7 @@ impl LayoutSpace {
             })
             .filter(|&cp| gpus.is_multiple_of(cp))
             .collect();
-        let values = Axis::ALL.map(|axis| match axis {
+        let usual = |axis: Axis| match axis {
             Axis::TensorParallel => tensor.clone(),
             Axis::PipelineParallel => divisors(job.transformer.layers),
             Axis::DataParallel => divisors(gpus),
@@ -83,9 +84,10 @@ impl LayoutSpace {
                 Checkpointing::FeedForward as u32,
             ],
             Axis::Schedule => vec![Schedule::OneForwardOneBackward as u32],
-        });
+        };
+        let axes = &job.framework.axes;
         Self {
-            values,
+            values: Axis::ALL.map(|axis| supported(axes, axis, usual(axis))),
             listed: AxisSet::EMPTY,
             forbidden: Vec::new(),
             constraints: Vec::new(),
@@ -105,7 +107,7 @@ impl LayoutSpace {
             space.values[axis as usize].clone_from(&self.values[axis as usize]);
         }
         if !self.listed.contains(Axis::Checkpointing) {
-            space.open_attention_core();
+            space.open_attention_core(&job.framework.axes);
         }
         space
     }
@@ -141,14 +143,16 @@ impl LayoutSpace {
         self.listed.contains(axis)
     }
 
-    /// Adds recomputation of the attention core where a kernel is listed that gains by it.
-    pub fn open_attention_core(&mut self) {
+    /// Adds recomputation of the attention core where a kernel is listed that gains by it and the
+    /// framework has it.
+    pub fn open_attention_core(&mut self, axes: &Support) {
         let kernels = self.values(Axis::AttentionKernel);
         let gains = kernels
             .iter()
             .any(|&code| !AttentionKernel::ALL[code as usize].is_flash());
-        if gains {
-            self.open(Axis::Checkpointing, Checkpointing::AttentionCore as u32);
+        let core = Checkpointing::AttentionCore as u32;
+        if gains && axes.has(Axis::Checkpointing, core) {
+            self.open(Axis::Checkpointing, core);
         }
     }
 
@@ -183,6 +187,17 @@ impl LayoutSpace {
 #[must_use]
 pub fn largest_tensor_parallel(cluster: &Cluster) -> u32 {
     MOST_DOMAINS * cluster.domain()
+}
+
+/// Those of the usual values that the framework has; where it has none of them, its own.
+fn supported(axes: &Support, axis: Axis, usual: Vec<u32>) -> Vec<u32> {
+    let has = |code: &u32| axes.has(axis, *code);
+    let mut values: Vec<u32> = usual.iter().copied().filter(has).collect();
+    if values.is_empty() {
+        values = axes.of(Aspect::Axis(axis)).0.clone().unwrap_or(usual);
+        values.sort_unstable();
+    }
+    values
 }
 
 /// The divisors of `number` up to `most`, ascending, found in pairs.

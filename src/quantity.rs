@@ -135,6 +135,8 @@ pub struct ElementWidth(f64);
 impl ElementWidth {
     /// bf16 and fp16.
     pub const SIXTEEN_BITS: Self = Self(2.0);
+    /// fp32.
+    pub const THIRTY_TWO_BITS: Self = Self(4.0);
 
     /// The number of bytes.
     #[must_use]

@@ -57,6 +57,27 @@ impl Precision {
 }
 
 choice!(
+    /// Width in which gradients are accumulated and reduced.
+    GradientWidth, "a width of gradients" {
+        /// 2 bytes.
+        Bf16 = "bf16",
+        /// 4 bytes.
+        Fp32 = "fp32",
+    }
+);
+
+impl GradientWidth {
+    /// The width.
+    #[must_use]
+    pub const fn width(self) -> ElementWidth {
+        match self {
+            Self::Bf16 => ElementWidth::SIXTEEN_BITS,
+            Self::Fp32 => ElementWidth::THIRTY_TWO_BITS,
+        }
+    }
+}
+
+choice!(
     /// Optimizer, by the state that it keeps.
     Optimizer, "an optimizer" {
         /// fp32 master weight and two fp32 moments: 12 bytes a parameter.

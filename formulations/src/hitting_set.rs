@@ -28,7 +28,7 @@ mod tests;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Data {
     /// The sets, one bit an element. An empty set makes the problem infeasible.
-    pub sets: Vec<u64>,
+    pub sets: Vec<u128>,
 }
 
 /// The program.
@@ -42,7 +42,7 @@ pub fn build(data: &Data) -> Model {
 ///
 /// # Errors
 /// When the solver fails.
-pub fn solve(data: &Data) -> Result<Option<u64>, SolveError> {
+pub fn solve(data: &Data) -> Result<Option<u128>, SolveError> {
     let (mut model, columns) = program(data);
     let Some(mut best) = taken(&model, &columns)? else {
         return Ok(None);
@@ -68,11 +68,11 @@ pub fn solve(data: &Data) -> Result<Option<u64>, SolveError> {
 fn program(data: &Data) -> (Model, Vec<(u32, ColumnId)>) {
     let mut model = Model::new("hitting set", Direction::Minimise);
     let used = data.sets.iter().fold(0, |used, set| used | set);
-    let elements = (0..u64::BITS).filter(|element| used >> element & 1 == 1);
+    let elements = (0..u128::BITS).filter(|element| used >> element & 1 == 1);
     let columns: Vec<(u32, ColumnId)> = elements
         .map(|element| (element, model.add_binary(format!("y({element})"))))
         .collect();
-    let of = |set: u64| {
+    let of = |set: u128| {
         let own = columns
             .iter()
             .filter(move |(element, _)| set >> element & 1 == 1);
@@ -86,7 +86,7 @@ fn program(data: &Data) -> (Model, Vec<(u32, ColumnId)>) {
 }
 
 /// The elements that a best solution takes, if there is one.
-fn taken(model: &Model, columns: &[(u32, ColumnId)]) -> Result<Option<u64>, SolveError> {
+fn taken(model: &Model, columns: &[(u32, ColumnId)]) -> Result<Option<u128>, SolveError> {
     let options = SolverOptions {
         absolute_gap: 0.5,
         ..SolverOptions::default()

@@ -30,7 +30,7 @@ impl Value for Numbers {
     fn read(node: &Node, path: &str, problems: &mut Problems) -> Option<Self> {
         let list = numbers(node);
         if list.is_none() {
-            let text = format!("`{path}` must be a list of numbers up to 1e9");
+            let text = format!("`{path}` must be a list of numbers up to 1e12");
             problems.add(&node.origin, text, HINT);
         }
         list.map(Self)
@@ -50,7 +50,7 @@ impl Value for Points {
         };
         if points.is_none() {
             let text =
-                format!("`{path}` must be a list of lists of {DIMENSIONS} numbers up to 1e9");
+                format!("`{path}` must be a list of lists of {DIMENSIONS} numbers up to 1e12");
             problems.add(&node.origin, text, HINT);
         }
         points.map(Self)

@@ -1,5 +1,6 @@
 //! `[framework]`: from preset and overrides to a [`Framework`].
 
+use super::axes::AxesSection;
 use super::sections::FrameworkSection;
 use crate::cluster::Cluster;
 use crate::framework::Framework;
@@ -42,6 +43,7 @@ pub(super) fn complete(section: &FrameworkSection, name: &str) -> Option<Framewo
     section.rules.apply(&mut none, &mut framework)?;
     section.memory.value()?.apply(&mut none, &mut framework)?;
     section.speed.value()?.apply(&mut none, &mut framework)?;
+    framework.axes = section.axes.or_default(AxesSection::default())?.support();
     framework.name = section.name.or_default(name.to_owned())?;
     framework.source = section.source.or_default(String::new())?;
     Some(framework)

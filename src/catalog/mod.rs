@@ -7,11 +7,15 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 
+use crate::axis::Axis;
 use crate::cluster::{Accelerator, Cluster};
 use crate::framework::Framework;
+use crate::framework::support::Aspect;
+use crate::layout::AttentionKernel;
 use crate::reading::{Problems, Source, SourceKind, Value, document};
 use crate::transformer::Transformer;
 
+pub(crate) mod axes;
 pub(crate) mod cluster;
 mod discrepancy;
 mod entries;
@@ -157,6 +161,13 @@ pub(crate) fn framework_section(name: &str) -> Result<&'static FrameworkSection,
     CATALOG.frameworks.get(name)
 }
 
+/// Where the values are stated that a framework of the catalog has of an axis.
+#[must_use]
+pub fn source_of_axis(framework: &str, axis: Axis) -> Option<&'static str> {
+    let axes = framework_section(framework).ok()?.axes.value()?;
+    axes.source(Aspect::Axis(axis))
+}
+
 /// The first cluster of the catalog with this accelerator whose figures are not fitted to one
 /// installation.
 #[must_use]
@@ -178,6 +189,11 @@ pub fn data_sheet_cluster(accelerator: &str) -> Option<&'static str> {
 #[serde(deny_unknown_fields)]
 struct RunsSource {
     framework: String,
+    /// The framework of runs on a GPU, if it is another.
+    #[serde(default)]
+    frameworks: BTreeMap<String, String>,
+    /// The attention kernel where a run does not say, if it is not the framework's usual one.
+    attention: Option<AttentionKernel>,
     /// Whether figures of the catalog were fitted to these runs.
     #[serde(default)]
     fitted: bool,
@@ -190,10 +206,18 @@ static SOURCES: LazyLock<BTreeMap<String, RunsSource>> = LazyLock::new(|| {
         .expect("the catalog's sources are valid")
 });
 
-/// The framework that a source of measured runs used, where that is known.
+/// The framework that a source of measured runs used on this GPU, where that is known.
 #[must_use]
-pub fn framework_of_source(source: &str) -> Option<&'static str> {
-    SOURCES.get(source).map(|known| known.framework.as_str())
+pub fn framework_of_source(source: &str, gpu: &str) -> Option<&'static str> {
+    let known = SOURCES.get(source)?;
+    Some(known.frameworks.get(gpu).unwrap_or(&known.framework))
+}
+
+/// The attention kernel of a source of measured runs where a run does not say, if it is not its framework's
+/// usual one.
+#[must_use]
+pub fn attention_of_source(source: &str) -> Option<AttentionKernel> {
+    SOURCES.get(source)?.attention
 }
 
 /// Whether figures of the catalog were fitted to the runs of this source: scores on them are in

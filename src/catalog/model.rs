@@ -1,8 +1,12 @@
 //! `[model]`: from the shape to a checked [`Transformer`].
 
+use std::ops::RangeInclusive;
+
 use super::sections::ModelSection;
 use crate::reading::{Field, Origin, Problems, SourceKind};
-use crate::transformer::{Biases, Embeddings, FeedForward, Normalization, SmallParts, Transformer};
+use crate::transformer::{
+    Activation, Biases, Embeddings, FeedForward, Normalization, Numerics, SmallParts, Transformer,
+};
 
 /// Largest values, far beyond any network, so that no count overflows.
 const MOST_LAYERS: u64 = 1024;
@@ -10,6 +14,8 @@ const WIDEST_HIDDEN: u64 = 1 << 20;
 const WIDEST_ATTENTION: u64 = 1 << 22;
 const MOST_NORMS: u64 = 16;
 const LARGEST_VOCABULARY: u64 = 1 << 26;
+/// What may be dropped.
+const DROPOUT: RangeInclusive<f64> = 0.0..=0.99;
 
 /// The network of a section over its bases.
 pub(crate) fn complete(
@@ -71,6 +77,63 @@ pub(crate) fn complete(
         biases: section.biases.or_default(Biases::None)?,
         learned_positions: positions.or_default(0)?,
         small_parts: small_parts(section)?,
+        numerics: numerics(section, problems)?,
+    })
+}
+
+fn numerics(section: &ModelSection, problems: &mut Problems) -> Option<Numerics> {
+    let usual = Numerics::USUAL;
+    let is_gated = section.feed_forward.or_default(FeedForward::Gated)? == FeedForward::Gated;
+    let activation = if is_gated {
+        usual.activation
+    } else {
+        Activation::Gelu
+    };
+    let mut within = |field: &Field<f64>, key: &str, range: RangeInclusive<f64>, default: f64| {
+        let (least, most) = (range.start(), range.end());
+        field.check(
+            |number| range.contains(number),
+            problems,
+            |number| format!("`model.{key}` is from {least} to {most}, not `{number}`"),
+            "check the model's `config.json`",
+        );
+        field.or_default(default)
+    };
+    Some(Numerics {
+        positions: section.positions.or_default(usual.positions)?,
+        rotary_base: within(
+            &section.rotary_base,
+            "rotary_base",
+            1.0..=1e12,
+            usual.rotary_base,
+        )?,
+        rotary_share: within(
+            &section.rotary_share,
+            "rotary_share",
+            0.0..=1.0,
+            usual.rotary_share,
+        )?,
+        rope_scaling: section.rope_scaling.or_default(usual.rope_scaling)?,
+        rope_factor: within(
+            &section.rope_factor,
+            "rope_factor",
+            1.0..=1e6,
+            usual.rope_factor,
+        )?,
+        norm_epsilon: within(
+            &section.norm_epsilon,
+            "norm_epsilon",
+            0.0..=1.0,
+            usual.norm_epsilon,
+        )?,
+        activation: section.activation.or_default(activation)?,
+        hidden_dropout: within(&section.hidden_dropout, "hidden_dropout", DROPOUT, 0.0)?,
+        attention_dropout: within(
+            &section.attention_dropout,
+            "attention_dropout",
+            DROPOUT,
+            0.0,
+        )?,
     })
 }
 

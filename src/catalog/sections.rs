@@ -1,12 +1,14 @@
 //! What files state of networks, GPUs, clusters and frameworks, before it is checked.
 
+use super::axes::AxesSection;
 use super::discrepancy::{Numbers, Points};
 use crate::cluster::{Accelerator, Calibration, Cluster, Efficiency, MemoryError};
 use crate::figures::stated::Stated;
 use crate::framework::{Framework, MemoryProfile, SpeedProfile};
 use crate::reading::section::section;
 use crate::transformer::{
-    Biases, Embeddings, FeedForward, Normalization, OutputBias, QueryKeyNorms,
+    Activation, Biases, Embeddings, FeedForward, Normalization, OutputBias, Positions,
+    QueryKeyNorms, RopeScaling,
 };
 
 section! {
@@ -53,6 +55,24 @@ section! {
         output_bias: OutputBias,
         /// Learned numbers in the activation function of one layer; default: none.
         activation_parameters: u64,
+        /// How positions enter where they are not learned; default: rotary.
+        positions: Positions,
+        /// Base of rotary embeddings; default: 10000.
+        rotary_base: f64,
+        /// Share of a head's width that is rotated; default: 1.
+        rotary_share: f64,
+        /// How rotary embeddings are stretched for longer sequences; default: none.
+        rope_scaling: RopeScaling,
+        /// By how much they are stretched; default: 1.
+        rope_factor: f64,
+        /// What norms add to the variance; default: 1e-5.
+        norm_epsilon: f64,
+        /// Activation function of the feed-forward block; default: silu where it is gated, else gelu.
+        activation: Activation,
+        /// Dropout of each block's output; default: 0.
+        hidden_dropout: f64,
+        /// Dropout of attention weights; default: 0.
+        attention_dropout: f64,
         /// Where the figures come from.
         source: String,
     }
@@ -129,6 +149,8 @@ section! {
         preset: String,
         /// What to call the framework.
         name: String,
+        /// The values of every axis that it has.
+        axes: AxesSection,
         /// Memory habits.
         memory: Stated<MemoryProfile>,
         /// Speed of the software.

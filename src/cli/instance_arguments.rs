@@ -41,6 +41,10 @@ pub(crate) struct JobArguments {
     /// Number format: bf16, fp16 or fp8.
     #[arg(long, value_name = "FORMAT")]
     precision: Option<String>,
+    /// Width in which gradients are accumulated and reduced: bf16 or fp32 (the framework's unless the
+    /// file says more).
+    #[arg(long, value_name = "FORMAT")]
+    gradients: Option<String>,
     /// Optimizer, by the state that it keeps.
     #[arg(long, value_name = "OPTIMIZER")]
     optimizer: Option<String>,
@@ -75,6 +79,7 @@ impl JobArguments {
             (Flag::SequenceLength, &self.sequence_length),
             (Flag::GlobalBatch, &self.global_batch),
             (Flag::Precision, &self.precision),
+            (Flag::Gradients, &self.gradients),
             (Flag::Optimizer, &self.optimizer),
             (Flag::MaxOomRisk, &self.max_oom_risk),
         ];

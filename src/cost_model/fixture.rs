@@ -6,7 +6,9 @@ use crate::layout::{
     AttentionKernel, Combination, RmsNormKernel, Schedule, SequenceParallel, Sharding,
 };
 use crate::quantity::{Bytes, BytesPerSecond, FlopsPerSecond, Seconds};
-use crate::transformer::{Biases, Embeddings, FeedForward, Normalization, SmallParts, Transformer};
+use crate::transformer::{
+    Biases, Embeddings, FeedForward, Normalization, Numerics, SmallParts, Transformer,
+};
 use crate::workload::{FlopConvention, Optimizer, Precision, Workload};
 
 /// Hidden size 8, two heads of width 4 that share a key-value head, feed-forward width 16, 32 tokens
@@ -27,6 +29,7 @@ pub(super) fn job() -> Job {
         biases: Biases::None,
         learned_positions: 0,
         small_parts: SmallParts::default(),
+        numerics: Numerics::USUAL,
     };
     let mut cluster = catalog::cluster("dgx-a100-80gb").expect("it is in the catalog");
     (cluster.gpus, cluster.gpus_per_node) = (16, 4);

@@ -3,28 +3,36 @@
 use crate::framework::Partition;
 use crate::job::Job;
 use crate::layout::{Combination, Recompute, Schedule, Stage};
+use crate::transformer::Transformer;
 
 /// Layers of each stage when the framework cuts the network itself; `None` when its rule allows
 /// no cut into `stages`.
 ///
 /// The paper's framework cuts the list [embedding, `L` layers, head] evenly, the remainder to the
-/// early stages; an even cut does so with the layers alone. Equal stages need `L` divisible.
-/// First-and-last takes as many as the middle stages less one for embedding and head. Where any cut
-/// is free, it is the first of equal, counted with embedding and head, and even that leaves no stage
-/// empty.
+/// early stages; an even cut does so with the layers alone. Equal stages need `L` divisible, or
+/// `L + 2` where embedding and head take the place of a layer. First-and-last takes as many as the
+/// middle stages less one for embedding and head. Where any cut is free, it is the first of equal,
+/// equal with embedding and head, and even.
 #[must_use]
-pub fn even_partition(partition: Partition, layers: u32, stages: u32) -> Option<Vec<u32>> {
+pub fn even_partition(
+    partition: Partition,
+    transformer: &Transformer,
+    stages: u32,
+) -> Option<Vec<u32>> {
+    let layers = transformer.layers;
     let cut = match partition {
         Partition::Equal => equal(layers, stages)?,
+        Partition::EqualOrEndsLess => {
+            equal(layers, stages).or_else(|| ends_less(layers, stages))?
+        }
+        Partition::ByCost => by_cost(transformer, stages),
         Partition::Even => even(layers, stages),
         Partition::EmbeddingAndHead => with_embedding_and_head(layers, stages)?,
         Partition::FirstAndLast => {
             equal(layers, stages).or_else(|| first_and_last(layers, stages))?
         }
         Partition::Free => equal(layers, stages)
-            .or_else(|| {
-                with_embedding_and_head(layers, stages).filter(|cut| leaves_no_stage_empty(cut))
-            })
+            .or_else(|| ends_less(layers, stages).filter(|cut| leaves_no_stage_empty(cut)))
             .unwrap_or_else(|| even(layers, stages)),
     };
     Some(cut).filter(|cut| leaves_no_stage_empty(cut))
@@ -38,19 +46,46 @@ pub fn even_partition(partition: Partition, layers: u32, stages: u32) -> Option<
 #[must_use]
 pub fn framework_cut(
     partition: Partition,
-    layers: u32,
+    transformer: &Transformer,
     combination: &Combination,
 ) -> Option<Vec<u32>> {
     let (stages, chunks) = (combination.pipeline_parallel, combination.virtual_stages);
     if chunks == 1 {
-        return even_partition(partition, layers, stages);
+        return even_partition(partition, transformer, stages);
     }
+    let layers = transformer.layers;
     let cut = equal_chunks(layers, stages, chunks).or_else(|| match partition {
         Partition::Free => Some(even(layers, stages)),
         _ => None,
     })?;
     let fits = first_empty_chunk(combination, &cut).is_none();
     fits.then_some(cut)
+}
+
+/// One layer fewer on the first and the last stage than on the others, if `stages` divides `L + 2`.
+fn ends_less(layers: u32, stages: u32) -> Option<Vec<u32>> {
+    let divides = (layers + 2).is_multiple_of(stages);
+    divides
+        .then(|| with_embedding_and_head(layers, stages))
+        .flatten()
+}
+
+/// The cut of nanotron (`models/base.py`): a stage ends with the block by which the weights of all so far
+/// pass its share of the total; a layer counts `4 h^2 + 3 h f`, the head `V h`.
+fn by_cost(transformer: &Transformer, stages: u32) -> Vec<u32> {
+    let attention = 4 * transformer.hidden * transformer.attention_width();
+    let layer = (attention + transformer.feed_forward_weights()) as f64;
+    let total = f64::from(transformer.layers) * layer + transformer.embedding_weights() as f64;
+    let mut cut = vec![0; stages as usize];
+    let mut stage = 0;
+    for block in 1..=transformer.layers {
+        cut[stage as usize] += 1;
+        let share = f64::from(stage + 1) / f64::from(stages);
+        if stage + 1 < stages && f64::from(block) * layer > total * share {
+            stage += 1;
+        }
+    }
+    cut
 }
 
 /// Layers of each stage where all of its `chunks` model chunks are equal, or would be if embedding and
@@ -238,6 +273,7 @@ pub const FILL_STEPS: f64 = 20.0;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::catalog;
     use crate::cost_model::fixture;
 
     fn combination(stages: u32, chunks: u32) -> Combination {
@@ -380,7 +416,9 @@ mod tests {
     #[test]
     fn frameworks_cut_interleaved_pipelines_by_their_rule() {
         let check = |partition, layers, (stages, chunks), expected: Option<Vec<u32>>| {
-            let cut = framework_cut(partition, layers, &combination(stages, chunks));
+            let mut transformer = fixture::job().transformer;
+            transformer.layers = layers;
+            let cut = framework_cut(partition, &transformer, &combination(stages, chunks));
             assert_eq!(cut, expected, "{layers} layers, {stages} x {chunks}");
         };
         let mut meta = vec![8; 16];
@@ -391,5 +429,49 @@ mod tests {
         check(Partition::Free, 33, (4, 4), Some(vec![9, 8, 8, 8]));
         check(Partition::Free, 15, (4, 4), Some(vec![4, 4, 4, 3]));
         check(Partition::Free, 13, (4, 4), None);
+    }
+
+    /// Layers by stage as `first, middle x times, last`.
+    fn ends(first: u32, middle: u32, last: u32, stages: usize) -> Vec<u32> {
+        let mut cut = vec![middle; stages];
+        (cut[0], cut[stages - 1]) = (first, last);
+        cut
+    }
+
+    #[test]
+    fn megatron_lm_demands_equal_stages_or_one_layer_fewer_at_the_ends() {
+        let partition = catalog::framework("megatron-lm-2023").map(|it| it.partition);
+        let partition = partition.expect("it is in the catalog");
+        let check = |(layers, stages): (u32, u32), expected: Option<Vec<u32>>| {
+            let mut transformer = catalog::model("llama-7b").expect("it is in the catalog");
+            transformer.layers = layers;
+            assert_eq!(
+                even_partition(partition, &transformer, stages),
+                expected,
+                "{layers}"
+            );
+        };
+        check((96, 8), Some(vec![12; 8]));
+        check((126, 16), Some(ends(7, 8, 7, 16)));
+        check((30, 8), Some(ends(3, 4, 3, 8)));
+        check((22, 8), Some(ends(2, 3, 2, 8)));
+        check((30, 4), Some(ends(7, 8, 7, 4)));
+        check((31, 4), None);
+    }
+
+    #[test]
+    fn a_cut_by_cost_leaves_room_for_the_head() {
+        let mut transformer = catalog::model("llama-3-8b").expect("it is in the catalog");
+        // The head costs as much as 2.2 layers: 128,256 / (4 x 4,096 + 3 x 14,336) in units of h.
+        let mut check = |layers: u32, stages: u32, expected: Option<&[u32]>| {
+            transformer.layers = layers;
+            let cut = even_partition(Partition::ByCost, &transformer, stages);
+            assert_eq!(cut.as_deref(), expected, "{layers} on {stages}");
+        };
+        check(32, 1, Some(&[32]));
+        check(32, 2, Some(&[18, 14]));
+        check(32, 4, Some(&[9, 9, 8, 6]));
+        // The last stages would hold no layer.
+        check(16, 16, None);
     }
 }

@@ -7,8 +7,10 @@ pub mod megatron_lm;
 
 use std::fmt;
 
+use crate::catalog;
 use crate::instance::Instance;
 use crate::layout::Layout;
+use crate::rules::{self, Software};
 
 /// A framework that layouts can be written for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,6 +66,31 @@ pub fn export(target: Target, instance: &Instance, layout: &Layout) -> Result<St
     match target {
         Target::MegatronLm => megatron_lm::megatron_lm(instance, layout),
     }
+}
+
+/// The instance on the framework that layouts are written for, as far as it says which layouts are
+/// possible there.
+///
+/// # Errors
+///
+/// If the framework cannot run the layout; with every reason and what would be right.
+fn instance_on(
+    target: Target,
+    software: &Software,
+    instance: &Instance,
+    layout: &Layout,
+) -> Result<Instance, ExportError> {
+    let mut there = instance.clone();
+    if let Ok(framework) = catalog::framework(software.framework) {
+        let own = &mut there.job.framework;
+        (own.name, own.axes) = (framework.name, framework.axes);
+    }
+    let refused = rules::refusals(software, &there, layout);
+    if refused.is_empty() {
+        return Ok(there);
+    }
+    let reasons = refused.into_iter().map(|it| it.message).collect();
+    Err(ExportError { target, reasons })
 }
 
 /// `text` as comment lines of at most 80 columns.

@@ -1,6 +1,8 @@
 //! What a training framework fixes differently from others: rules, memory habits, software speed.
 
 use super::cluster::LARGEST;
+pub use super::support;
+use super::support::Support;
 use super::{Value, figures, number, one_of, quantity};
 use crate::choice::choice;
 use crate::layout::{AttentionKernel, RmsNormKernel, SequenceParallel};
@@ -15,6 +17,8 @@ figures! {
     pub struct Framework in "framework." at framework {
         /// Catalog name.
         name: String,
+        /// The values of every axis that it has.
+        axes: Support,
         /// Memory habits.
         memory: MemoryProfile,
         /// Speed of the software.
@@ -151,6 +155,10 @@ choice!(
         EmbeddingAndHead = "embedding-and-head",
         /// The same number of layers on every stage.
         Equal = "equal",
+        /// The same number on every stage; where only that divides, one fewer on the first and the last.
+        EqualOrEndsLess = "equal-or-ends-less",
+        /// By the cost of what each stage holds: a layer counts its matrix weights, the head its own.
+        ByCost = "by-cost",
         /// The layers are cut evenly, the remainder to the early stages.
         Even = "even",
         /// First and last stage freely, the same number on those between.

@@ -11,6 +11,7 @@ pub mod cluster;
 pub mod framework;
 mod kind;
 pub(crate) mod stated;
+pub mod support;
 mod table;
 
 use cluster::{Accelerator, Calibration, Cluster, Efficiency, MemoryError};

@@ -2,14 +2,17 @@
 
 use super::file::{InstanceFile, LimitsSection, TrainingSection};
 use super::{Instance, model};
-use crate::axis::Axis;
+use crate::axis::{Axis, any_of};
 use crate::catalog::cluster::{self, Unstated};
-use crate::catalog::framework;
+use crate::catalog::{self, framework};
 use crate::cluster::Accelerator;
+use crate::framework::Framework;
+use crate::framework::support::Aspect;
 use crate::job::Job;
 use crate::layout_space::LayoutSpace;
+use crate::quantity::ElementWidth;
 use crate::reading::{Field, InputError, Origin, Problems, Table, Value};
-use crate::workload::{FlopConvention, Optimizer, Precision, Workload};
+use crate::workload::{FlopConvention, GradientWidth, Optimizer, Precision, Workload};
 
 /// Longest sequence and largest batch, far beyond any job, so that no count overflows.
 const LONGEST_SEQUENCE: u64 = 1 << 27;
@@ -29,13 +32,14 @@ pub(crate) fn check(
     let instance = job.zip(max_oom_risk).map(|(job, max_oom_risk)| {
         let search = file.search.or_everything();
         let mut space = LayoutSpace::everything_legal(&job);
-        let listed = |wanted| search.values.iter().any(|(axis, _)| *axis == wanted);
+        let listed = |wanted| search.values.iter().any(|(axis, ..)| *axis == wanted);
         let open = !listed(Axis::Checkpointing);
-        for (axis, codes) in search.values {
+        for (axis, codes, origin) in search.values {
+            lacking(&job.framework, axis, &codes, &origin, &mut problems);
             space.restrict(axis, codes);
         }
         if open {
-            space.open_attention_core();
+            space.open_attention_core(&job.framework.axes);
         }
         space.forbidden = search.forbidden;
         if let Some(list) = file.constraint.value() {
@@ -52,6 +56,40 @@ pub(crate) fn check(
     let (mut instance, warnings) = problems.none_or(instance)?;
     instance.warnings = warnings;
     Ok(instance)
+}
+
+/// Refuses values of an axis of which the framework has none, and says which it does without.
+fn lacking(
+    framework: &Framework,
+    axis: Axis,
+    codes: &[u32],
+    origin: &Origin,
+    problems: &mut Problems,
+) {
+    let lacks = codes
+        .iter()
+        .filter(|&&code| !framework.axes.has(axis, code));
+    let lacks: Vec<String> = lacks.map(|&code| axis.show(code)).collect();
+    if lacks.is_empty() {
+        return;
+    }
+    let (name, shown) = (&framework.name, any_of(&lacks));
+    let has = framework.axes.shown(Aspect::Axis(axis));
+    if lacks.len() < codes.len() {
+        problems.warn(format!(
+            "`search.{axis}` lists {shown}, which {name} does not have: it has {has}"
+        ));
+        return;
+    }
+    let source = catalog::source_of_axis(name, axis).map(|source| format!(" ({source})"));
+    problems.add(
+        origin,
+        format!("{name} has no `{axis} = {shown}`"),
+        format!(
+            "{name} has `{axis}` {has}{}; remove the key, or plan for another framework",
+            source.unwrap_or_default()
+        ),
+    );
 }
 
 fn job(file: &InstanceFile, problems: &mut Problems) -> Option<Job> {
@@ -72,7 +110,7 @@ fn job(file: &InstanceFile, problems: &mut Problems) -> Option<Job> {
     let machine = cluster.and_then(|(section, at)| {
         cluster::resolve(section, Unstated::Reported, Some(at), problems)
     });
-    let framework = match &file.framework {
+    let mut framework = match &file.framework {
         Field::Broken => None,
         field => framework::resolve(
             &field.value().cloned().unwrap_or_default(),
@@ -84,6 +122,10 @@ fn job(file: &InstanceFile, problems: &mut Problems) -> Option<Job> {
     };
     let cluster = machine.map(|machine| machine.cluster);
     let accelerator = cluster.as_ref().map(|cluster| &cluster.accelerator);
+    let width = training.and_then(|(section, _)| section.gradients.value());
+    if let (Some(framework), Some(width)) = (&mut framework, width) {
+        reduce_in(framework, *width);
+    }
     let workload = training.and_then(|(section, at)| workload(section, at, accelerator, problems));
     Some(Job {
         transformer: transformer?,
@@ -91,6 +133,18 @@ fn job(file: &InstanceFile, problems: &mut Problems) -> Option<Job> {
         framework: framework?,
         workload: workload?,
     })
+}
+
+/// Gives gradients another width than the framework's own: on the GPU, and where replicas reduce them
+/// beside 16-bit weights, which are gathered once, or twice where they are sharded.
+fn reduce_in(framework: &mut Framework, width: GradientWidth) {
+    let (bytes, weights) = (width.width().bytes(), ElementWidth::SIXTEEN_BITS.bytes());
+    let is_own = (framework.memory.gradient_bytes - bytes).abs() < f64::EPSILON;
+    if !is_own {
+        framework.memory.gradient_bytes = bytes;
+        framework.speed.reduction_bytes = bytes + weights;
+        framework.speed.sharded_bytes = bytes + 2.0 * weights;
+    }
 }
 
 /// A section that every instance has.

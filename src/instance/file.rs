@@ -7,7 +7,7 @@ use super::search::SearchSection;
 use crate::catalog::sections::{ClusterSection, FrameworkSection, ModelSection};
 use crate::reading::Value as _;
 use crate::reading::section::section;
-use crate::workload::{FlopConvention, Optimizer, Precision};
+use crate::workload::{FlopConvention, GradientWidth, Optimizer, Precision};
 
 section! {
     /// A training job, the machine it runs on, and the layouts that may be tried.
@@ -38,6 +38,8 @@ section! {
         global_batch: u64,
         /// Number format of the matrix products; default: bf16.
         precision: Precision,
+        /// Width in which gradients are accumulated and reduced; default: the framework's.
+        gradients: GradientWidth,
         /// What is kept for every parameter; default: adam.
         optimizer: Optimizer,
         /// Which arithmetic the MFU counts; default: paper.

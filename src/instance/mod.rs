@@ -27,7 +27,7 @@ mod search;
 pub use crate::reading::{InputError, Place, Problem, Problems};
 pub use file::json_schema;
 pub use overrides::{Flag, Overrides};
-pub(crate) use resolved::axes;
+pub(crate) use resolved::axes_named;
 pub use resolved::{from_resolved, resolved};
 
 use crate::catalog::Machine;

@@ -53,6 +53,8 @@ pub enum Flag {
     GlobalBatch,
     /// `--precision`.
     Precision,
+    /// `--gradients`.
+    Gradients,
     /// `--optimizer`.
     Optimizer,
     /// `--max-oom-risk`.
@@ -72,6 +74,7 @@ impl Flag {
             Self::SequenceLength => "--sequence-length",
             Self::GlobalBatch => "--global-batch",
             Self::Precision => "--precision",
+            Self::Gradients => "--gradients",
             Self::Optimizer => "--optimizer",
             Self::MaxOomRisk => "--max-oom-risk",
         }
@@ -96,6 +99,7 @@ impl Flag {
             Self::SequenceLength => "training.sequence_length",
             Self::GlobalBatch => "training.global_batch",
             Self::Precision => "training.precision",
+            Self::Gradients => "training.gradients",
             Self::Optimizer => "training.optimizer",
             Self::MaxOomRisk => "limits.max_oom_risk",
         }

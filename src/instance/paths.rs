@@ -12,11 +12,13 @@ pub(crate) fn problems() -> Problems {
     Problems::of_sections(elsewhere)
 }
 
-/// The paths of all keys; those of `[cluster.framework]` are the ones of `[framework]`.
+/// The paths of all keys; those of `[cluster.framework]` are the ones of `[framework]`, and the keys of
+/// `[framework.axes]` mostly those of `[search]`, which is what is meant by them alone.
 static KEYS: LazyLock<Vec<String>> = LazyLock::new(|| {
     let mut keys = Vec::new();
     collect("", &json_schema(), &mut keys);
     keys.retain(|key| !key.starts_with("cluster.framework."));
+    keys.retain(|key| !key.starts_with("framework.axes."));
     keys
 });
 

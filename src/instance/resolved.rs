@@ -11,8 +11,8 @@ use serde_json::{Value as Json, json};
 use super::search::FORBID;
 use super::{Instance, check, paths};
 use crate::axis::{Assignment, Axis, AxisSet};
-use crate::catalog::Section;
 use crate::catalog::written::{self, Digits};
+use crate::catalog::{Section, axes};
 use crate::cluster::Cluster;
 use crate::constraint::{Constraint, Decision};
 use crate::framework::Framework;
@@ -91,6 +91,18 @@ fn model(network: &Transformer) -> Section {
         ("query_key_norms", parts.query_key_norms.as_str().into()),
         ("output_bias", parts.output_bias.as_str().into()),
     ]));
+    let numerics = &network.numerics;
+    model.extend(table([
+        ("positions", numerics.positions.as_str().into()),
+        ("rotary_base", json!(numerics.rotary_base)),
+        ("rotary_share", json!(numerics.rotary_share)),
+        ("rope_scaling", numerics.rope_scaling.as_str().into()),
+        ("rope_factor", json!(numerics.rope_factor)),
+        ("norm_epsilon", json!(numerics.norm_epsilon)),
+        ("activation", numerics.activation.as_str().into()),
+        ("hidden_dropout", json!(numerics.hidden_dropout)),
+        ("attention_dropout", json!(numerics.attention_dropout)),
+    ]));
     for (key, count) in [
         ("learned_positions", network.learned_positions),
         ("activation_parameters", parts.activation_parameters),
@@ -112,7 +124,10 @@ fn cluster(cluster: &Cluster) -> Section {
 }
 
 fn framework(framework: &Framework) -> Section {
-    let mut written = table([("name", json!(framework.name))]);
+    let mut written = table([
+        ("name", json!(framework.name)),
+        ("axes", axes::written(&framework.axes).into()),
+    ]);
     written.extend(written::framework(framework, Digits::All));
     written
 }
@@ -175,7 +190,7 @@ pub(crate) fn constraint(row: &Constraint) -> Json {
 }
 
 /// The axes with these names.
-pub(crate) fn axes(names: &[String]) -> Option<AxisSet> {
+pub(crate) fn axes_named(names: &[String]) -> Option<AxisSet> {
     let mut axes = names.iter().map(|name| Axis::parse(name));
     axes.try_fold(AxisSet::EMPTY, |set, axis| Some(set.with(axis?)))
 }

@@ -3,16 +3,17 @@
 use serde_json::{Map, Value as Json, json};
 
 use crate::axis::{Assignment, Axis};
-use crate::catalog::cluster::MOST_GPUS;
+use crate::catalog::axes;
+use crate::framework::support::Aspect;
 use crate::reading::document::Entry;
 use crate::reading::section::described;
-use crate::reading::{Field, Node, Origin, Problems, Table, Tree, Value, join, shown, spelling};
+use crate::reading::{Field, Node, Origin, Problems, Table, Tree, Value, join};
 
 /// What `[search]` says. Its keys are those of [`Axis`] and `forbid`.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SearchSection {
-    /// The codes of each axis that is listed, and where.
-    pub(crate) values: Vec<(Axis, Vec<u32>)>,
+    /// The codes of each axis that is listed, and where they stand.
+    pub(crate) values: Vec<(Axis, Vec<u32>, Origin)>,
     /// Combinations that are ruled out.
     pub(crate) forbidden: Vec<Assignment>,
 }
@@ -22,10 +23,10 @@ pub(crate) const FORBID: &str = "forbid";
 
 /// The keys of `[search]`.
 pub(crate) fn keys() -> impl Iterator<Item = &'static str> + Clone {
-    axes().chain([FORBID])
+    names().chain([FORBID])
 }
 
-fn axes() -> impl Iterator<Item = &'static str> + Clone {
+fn names() -> impl Iterator<Item = &'static str> + Clone {
     Axis::ALL.iter().map(|axis| axis.as_str())
 }
 
@@ -46,11 +47,12 @@ impl Value for SearchSection {
             } else if let Some(axis) = axis_of(entry, path, keys(), problems)
                 && let Some(codes) = read_values(axis, &entry.node, problems)
             {
-                if section.values.iter().any(|(earlier, _)| *earlier == axis) {
+                if section.values.iter().any(|(earlier, ..)| *earlier == axis) {
                     let text = format!("`search.{axis}` is given twice");
                     problems.add(&entry.key_origin, text, "keep one of the two keys");
                 }
-                section.values.push((axis, codes));
+                let origin = entry.node.origin.clone();
+                section.values.push((axis, codes, origin));
             }
         }
         Some(section)
@@ -60,16 +62,8 @@ impl Value for SearchSection {
         let mut properties = Map::new();
         let mut single = Map::new();
         for axis in Axis::ALL {
-            let value = match axis.names() {
-                None => json!({ "type": "integer", "minimum": 1, "maximum": MOST_GPUS }),
-                Some(names) if axis.parse_value("true").is_some() => {
-                    json!({ "anyOf": [{ "type": "boolean" }, { "enum": names }] })
-                }
-                Some(names) => json!({ "type": "string", "enum": names }),
-            };
-            let list = json!({
-                "type": "array", "items": value, "minItems": 1, "uniqueItems": true
-            });
+            let value = axes::value_schema(Aspect::Axis(axis));
+            let list = axes::list_schema(Aspect::Axis(axis));
             let either = json!({ "anyOf": [value, list] });
             for name in [Some(axis.as_str()), axis.short()].into_iter().flatten() {
                 let meaning = described(either.clone(), meaning(axis));
@@ -117,77 +111,40 @@ fn axis_of(
 
 /// The codes of a list or of one value.
 fn read_values(axis: Axis, node: &Node, problems: &mut Problems) -> Option<Vec<u32>> {
-    let Tree::List(items) = &node.value else {
-        return read_value(axis, node, problems).map(|code| vec![code]);
-    };
-    if items.is_empty() {
-        problems.add(
-            &node.origin,
-            format!("`search.{axis}` is empty: no layout has a value from it"),
-            "list at least one value, or remove the key to try everything legal",
-        );
-        return None;
-    }
-    let mut codes = Vec::new();
-    for item in items {
-        let code = read_value(axis, item, problems)?;
-        if codes.contains(&code) {
-            problems.add(
-                &item.origin,
-                format!("`search.{axis}` lists `{}` twice", axis.show(code)),
-                "keep one of the two",
-            );
-        }
-        codes.push(code);
-    }
+    let codes = axes::read_codes(
+        Aspect::Axis(axis),
+        &join("search", axis.as_str()),
+        node,
+        problems,
+    )?;
+    codes
+        .iter()
+        .try_for_each(|&code| is_modelled(axis, code, node, problems))?;
     Some(codes)
 }
 
 fn read_value(axis: Axis, node: &Node, problems: &mut Problems) -> Option<u32> {
-    let text = match &node.value {
-        Tree::Text(text) if axis.names().is_some() => text.clone(),
-        Tree::Integer(Some(number)) if axis.names().is_none() => number.to_string(),
-        Tree::Switch(on) => on.to_string(),
-        _ => String::new(),
-    };
-    let code = axis.parse_value(&text);
-    match code {
-        Some(code) if axis.names().is_none() && u64::from(code) > MOST_GPUS => problems.add(
-            &node.origin,
-            format!("`search.{axis}` is at most {MOST_GPUS}, not `{code}`"),
-            "check the number of digits",
-        ),
-        Some(code) if axis == Axis::ExpertParallel && code != 1 => problems.add(
+    let code = axes::read_code(
+        Aspect::Axis(axis),
+        &join("search", axis.as_str()),
+        node,
+        problems,
+    )?;
+    is_modelled(axis, code, node, problems)?;
+    Some(code)
+}
+
+/// Refuses a value that exists but is not modelled.
+fn is_modelled(axis: Axis, code: u32, node: &Node, problems: &mut Problems) -> Option<()> {
+    if axis == Axis::ExpertParallel && code != 1 {
+        problems.add(
             &node.origin,
             "`search.expert_parallel` is not modelled yet: mixtures of experts",
             "dense networks have `expert_parallel = 1`; remove the key",
-        ),
-        Some(_) => return code,
-        None => {
-            let text = format!("`search.{axis}` cannot be `{}`", shown(node.written()));
-            problems.add(&node.origin, text, remedy(axis, &node.value));
-        }
+        );
+        return None;
     }
-    None
-}
-
-/// What to write instead of a value that the axis does not have.
-fn remedy(axis: Axis, value: &Tree) -> String {
-    let text = match value {
-        Tree::Text(text) => text.as_str(),
-        _ => "",
-    };
-    let Some(names) = axis.names() else {
-        return match axis.parse_value(text) {
-            Some(number) => format!("remove the quotes: `{axis} = {number}`"),
-            None => "write a whole number of at least 1, or a list such as `[1, 2, 4]`".to_owned(),
-        };
-    };
-    let known = spelling::list(names.iter().copied());
-    match spelling::did_you_mean(text, names.iter().copied()) {
-        Some(question) => format!("{question} known: {known}"),
-        None => format!("write one of {known}"),
-    }
+    Some(())
 }
 
 fn read_forbidden(node: &Node, path: &str, problems: &mut Problems) -> Vec<Assignment> {
@@ -216,7 +173,7 @@ fn read_forbidden(node: &Node, path: &str, problems: &mut Problems) -> Vec<Assig
         }
         let mut assignment = Assignment::default();
         for entry in &table.entries {
-            if let Some(axis) = axis_of(entry, &join(path, FORBID), axes(), problems)
+            if let Some(axis) = axis_of(entry, &join(path, FORBID), names(), problems)
                 && let Some(code) = read_value(axis, &entry.node, problems)
             {
                 assignment.0.push((axis, code));

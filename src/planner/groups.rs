@@ -318,15 +318,19 @@ fn any_cut(table: &CostTable) -> bool {
 /// apart from others, of which the head's keeps more.
 fn cuts(table: &CostTable, choice: &Choice) -> Vec<Cut> {
     let (job, combination) = (&table.instance.job, &choice.combination);
-    let (partition, layers) = (job.framework.partition, job.transformer.layers);
+    let partition = job.framework.partition;
     let fixed = |partition: Partition| {
-        let cut = framework_cut(partition, layers, combination)?;
+        let cut = framework_cut(partition, &job.transformer, combination)?;
         Some(Cut::Fixed(cut.into_iter().map(i64::from).collect()))
     };
     let is_open = match partition {
         Partition::Free => true,
         Partition::FirstAndLast => combination.virtual_stages == 1,
-        Partition::EmbeddingAndHead | Partition::Equal | Partition::Even => false,
+        Partition::EmbeddingAndHead
+        | Partition::Equal
+        | Partition::EqualOrEndsLess
+        | Partition::ByCost
+        | Partition::Even => false,
     };
     let is_open = is_open && table.formulation == Formulation::Staged || any_cut(table);
     if !is_open {

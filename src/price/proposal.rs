@@ -215,7 +215,13 @@ fn opened(
         })
     });
     let changes: Vec<Change> = missing.collect();
-    let idle = changes.is_empty().then_some("tried already");
+    let axes = &instance.job.framework.axes;
+    let is_lacking = values.iter().any(|&(axis, code)| !axes.has(axis, code));
+    let idle = if changes.is_empty() {
+        Some("tried already")
+    } else {
+        is_lacking.then_some("the framework does not have it")
+    };
     (Proposal::new(key, words, changes), idle)
 }
 

@@ -78,7 +78,7 @@ impl Value for u64 {
 }
 
 /// Largest number that a key takes: beyond it arithmetic loses its meaning.
-const LARGEST_NUMBER: f64 = 1e9;
+const LARGEST_NUMBER: f64 = 1e12;
 
 impl Value for f64 {
     fn read(node: &Node, path: &str, problems: &mut Problems) -> Option<Self> {
@@ -86,7 +86,7 @@ impl Value for f64 {
         if number.is_none() {
             let key = path.rsplit('.').next().unwrap_or(path);
             let hint = format!("write it without quotes and unit, such as `{key} = 0.5`");
-            wrong_kind::<Self>(node, path, "a number of at most 1e9", &hint, problems);
+            wrong_kind::<Self>(node, path, "a number of at most 1e12", &hint, problems);
         }
         number
     }

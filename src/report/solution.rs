@@ -52,7 +52,7 @@ impl Answer for SolutionDocument {
 /// The network and the machine in one line.
 pub(super) fn job_line(job: &JobDocument) -> String {
     format!(
-        "{} ({} parameters) on {} x {} ({}), sequence {}, batch {}",
+        "{} ({} parameters) on {} x {} ({}), sequence {}, batch {}; {}, gradients of {} bytes",
         job.model,
         count(job.parameters),
         grouped(u64::from(job.gpus)),
@@ -60,6 +60,8 @@ pub(super) fn job_line(job: &JobDocument) -> String {
         job.cluster,
         grouped(job.sequence_length),
         grouped(job.global_batch),
+        job.framework,
+        job.gradient_bytes,
     )
 }
 

@@ -33,7 +33,7 @@ pub struct Definition {
     pub remedy: Remedy,
     /// Whether layouts that are searched for obey it.
     pub applies: Applies,
-    /// The software that refuses what breaks it.
+    /// The software that refuses what breaks it, or advises against it.
     pub refused_by: &'static [Software],
     /// Where it comes from.
     pub source: &'static str,
@@ -160,6 +160,8 @@ pub enum Applies {
     Always,
     /// Those that are written for the software that refuses others.
     InExports,
+    /// None: it is advice of the software that is named.
+    AsAdvice,
 }
 
 /// A training framework that layouts are written for, in the version whose rules are known.
@@ -169,6 +171,8 @@ pub struct Software {
     pub name: &'static str,
     /// The version.
     pub version: &'static str,
+    /// The framework of the catalog that says which values it has.
+    pub framework: &'static str,
 }
 
 /// Megatron-LM, by `megatron/training/arguments.py` and
@@ -176,4 +180,5 @@ pub struct Software {
 pub const MEGATRON_LM: Software = Software {
     name: "Megatron-LM",
     version: "main branch of August 2026",
+    framework: "megatron-lm",
 };

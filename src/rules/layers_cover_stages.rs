@@ -2,9 +2,10 @@
 
 use super::{Case, Definition, FrameworkChange, Remedy, Rule};
 use crate::axis::Axis;
-use crate::cost_model::pipeline::{first_empty_chunk, framework_cut};
+use crate::cost_model::pipeline::{even_partition, first_empty_chunk, framework_cut};
 use crate::framework::Partition;
 use crate::instance::Instance;
+use crate::job::Job;
 use crate::layout::{Combination, Layout};
 use crate::plan::Violation;
 
@@ -41,7 +42,11 @@ pub fn partition(instance: &Instance, combination: &Combination) -> Option<Vec<u
     if combination.pipeline_parallel > layers {
         return None;
     }
-    framework_cut(instance.job.framework.partition, layers, combination)
+    framework_cut(
+        instance.job.framework.partition,
+        &instance.job.transformer,
+        combination,
+    )
 }
 
 /// Layers missing to one per model chunk, or left over by a cut into equal ones.
@@ -121,7 +126,7 @@ fn broken(instance: &Instance, layout: &Layout) -> Option<String> {
     if chunks > 1 && partition != Partition::Free {
         return (!has_equal_chunks(&layers, chunks)).then(|| uneven_chunks(total, stages, chunks));
     }
-    differs(partition, &layers)
+    differs(&instance.job, &layers)
 }
 
 /// Whether all model chunks have the same number of layers, or would have if embedding and head
@@ -156,7 +161,8 @@ fn are_even(counts: &[u32]) -> bool {
 }
 
 /// How the layers contradict the framework's partition, if they do.
-fn differs(partition: Partition, layers: &[u32]) -> Option<String> {
+fn differs(job: &Job, layers: &[u32]) -> Option<String> {
+    let partition = job.framework.partition;
     let (holds, demand) = match partition {
         Partition::Free => return None,
         Partition::Equal => (
@@ -165,6 +171,19 @@ fn differs(partition: Partition, layers: &[u32]) -> Option<String> {
                 "the framework puts the same number of layers on each of {} stages",
                 layers.len()
             ),
+        ),
+        Partition::EqualOrEndsLess => (
+            are_equal(layers) || are_equal(&with_ends(layers)),
+            format!(
+                "the framework puts the same number of layers on each of {} stages, or one fewer on the \
+                 first and the last",
+                layers.len()
+            ),
+        ),
+        Partition::ByCost => (
+            even_partition(partition, &job.transformer, layers.len() as u32)
+                .is_some_and(|cut| cut == layers),
+            "the framework cuts the layers by their cost and that of the head".to_owned(),
         ),
         Partition::Even => (
             are_even(layers),

@@ -12,6 +12,7 @@ mod set;
 pub use definition::{
     Applies, Case, Definition, Figure, FrameworkChange, MEGATRON_LM, Parts, Remedy, Software,
 };
+pub use framework_supports::aspect as supported_aspect;
 pub use layers_cover_stages::partition;
 pub use memory_capacity::admissible;
 pub use set::{Requirement, RuleSet};
@@ -52,6 +53,7 @@ macro_rules! registry {
 
 registry! {
     GpuCount in gpu_count,
+    GpusFillNodes in gpus_fill_nodes,
     HeadsDivisible in heads_divisible,
     KeyValueHeadsDivisible in key_value_heads_divisible,
     TensorParallelWithinDomain in tensor_parallel_within_domain,
@@ -61,12 +63,12 @@ registry! {
     SequenceParallelNeedsTensorParallel in sequence_parallel_needs_tensor_parallel,
     InterleavingNeedsPipeline in interleaving_needs_pipeline,
     InterleavingMicroBatches in interleaving_micro_batches,
-    ShardingExcludesPipeline in sharding_excludes_pipeline,
+    FrameworkSupports in framework_supports,
     ExpertsDivisible in experts_divisible,
     CheckpointingByFramework in checkpointing_by_framework,
     RmsNormKernelExcludesCheckpointing in rmsnorm_kernel_excludes_checkpointing,
-    ScheduleOneForwardOneBackward in schedule_one_forward_one_backward,
     InterleavingFillsPipeline in interleaving_fills_pipeline,
+    FullShardingAlone in full_sharding_alone,
     AllowedValues in allowed_values,
     Forbidden in forbidden,
     Constraint in constraint,
@@ -184,11 +186,27 @@ pub fn violations(instance: &Instance, layout: &Layout) -> Vec<Violation> {
 /// Why a training framework refuses a layout, with what would be right.
 #[must_use]
 pub fn refusals(software: &Software, instance: &Instance, layout: &Layout) -> Vec<Violation> {
-    let refused = ALL
-        .iter()
-        .filter(|rule| rule.definition().refused_by.contains(software));
+    let refused = ALL.iter().filter(|rule| {
+        let definition = rule.definition();
+        definition.applies != Applies::AsAdvice && definition.refused_by.contains(software)
+    });
     refused
         .flat_map(|&rule| violations_of(rule, instance, layout))
+        .collect()
+}
+
+/// What the framework of an instance advises against in a layout that it runs.
+#[must_use]
+pub fn advice(instance: &Instance, layout: &Layout) -> Vec<String> {
+    let framework = &instance.job.framework.name;
+    let advised = ALL.iter().filter(|rule| {
+        let definition = rule.definition();
+        let mut by = definition.refused_by.iter();
+        definition.applies == Applies::AsAdvice && by.any(|it| it.framework == framework)
+    });
+    advised
+        .flat_map(|&rule| violations_of(rule, instance, layout))
+        .map(|it| it.message)
         .collect()
 }
 

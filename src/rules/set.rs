@@ -1,6 +1,6 @@
 //! Sets of what an instance requires: rules, and the parts of those that it states several times.
 
-use super::{ALL, Rule};
+use super::{ALL, Rule, framework_supports};
 use crate::axis::Axis;
 use crate::instance::Instance;
 
@@ -18,14 +18,18 @@ pub struct Requirement {
 ///
 /// Parts beyond those that have a bit share the last one of their rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, PartialOrd, Ord)]
-pub struct RuleSet(u64);
+pub struct RuleSet(u128);
 
-/// First bit of the forbidden combinations, after the axes whose values are listed.
-const FORBIDDEN: usize = Axis::COUNT;
+/// First bit of what the framework has, after the axes whose values are listed.
+const SUPPORTED: usize = Axis::COUNT;
+/// First bit of the forbidden combinations.
+const FORBIDDEN: usize = SUPPORTED + framework_supports::PARTS;
 /// First bit of the constraints.
 const CONSTRAINTS: usize = FORBIDDEN + 16;
 /// First bit of the rules that are stated once.
-const RULES: usize = 64 - ALL.len();
+const RULES: usize = CONSTRAINTS + 14;
+/// Bits of a set.
+const BITS: usize = RULES + ALL.len();
 
 impl Requirement {
     /// The listed values of an axis.
@@ -64,6 +68,7 @@ impl Requirement {
         let within = |first: usize, end: usize| (first + self.part).min(end - 1);
         match self.rule {
             Rule::AllowedValues => self.part,
+            Rule::FrameworkSupports => within(SUPPORTED, FORBIDDEN),
             Rule::Forbidden => within(FORBIDDEN, CONSTRAINTS),
             Rule::Constraint => within(CONSTRAINTS, RULES),
             rule => RULES + rule as usize,
@@ -77,7 +82,8 @@ impl Requirement {
             part: bit - first,
         };
         match bit {
-            _ if bit < FORBIDDEN => of(Rule::AllowedValues, 0),
+            _ if bit < SUPPORTED => of(Rule::AllowedValues, 0),
+            _ if bit < FORBIDDEN => of(Rule::FrameworkSupports, SUPPORTED),
             _ if bit < CONSTRAINTS => of(Rule::Forbidden, FORBIDDEN),
             _ if bit < RULES => of(Rule::Constraint, CONSTRAINTS),
             _ => Self::from(ALL[bit - RULES]),
@@ -97,13 +103,13 @@ impl RuleSet {
 
     /// The set with one bit per requirement.
     #[must_use]
-    pub const fn from_bits(bits: u64) -> Self {
+    pub const fn from_bits(bits: u128) -> Self {
         Self(bits)
     }
 
     /// One bit per requirement.
     #[must_use]
-    pub const fn bits(self) -> u64 {
+    pub const fn bits(self) -> u128 {
         self.0
     }
 
@@ -157,7 +163,7 @@ impl RuleSet {
 
     /// What is in the set: listed values, forbidden combinations, constraints, other rules.
     pub fn iter(self) -> impl Iterator<Item = Requirement> {
-        let bits = (0..64).filter(move |bit| self.0 & (1 << bit) != 0);
+        let bits = (0..BITS).filter(move |bit| self.0 & (1 << bit) != 0);
         bits.map(Requirement::at)
     }
 }
@@ -174,11 +180,18 @@ mod tests {
 
     #[test]
     fn every_position_is_one_requirement() {
-        let all = RuleSet::from_bits(u64::MAX);
+        let all = RuleSet::from_bits(u128::MAX);
         for (position, requirement) in all.iter().enumerate() {
             let is_single = position >= RULES;
             let bit = match requirement.rule {
-                Rule::AllowedValues | Rule::Forbidden | Rule::Constraint if is_single => continue,
+                Rule::AllowedValues
+                | Rule::FrameworkSupports
+                | Rule::Forbidden
+                | Rule::Constraint
+                    if is_single =>
+                {
+                    continue;
+                }
                 _ => requirement.bit(),
             };
             assert_eq!(bit, position, "{requirement:?}");

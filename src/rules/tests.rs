@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use super::*;
+use crate::fixture;
+use crate::layout::{Combination, Schedule, Sharding};
 
 /// What the table says before its rows.
 const HEAD: &str = "\
@@ -72,6 +74,7 @@ fn applies(definition: &Definition) -> String {
         (Applies::Always, []) => "always".to_owned(),
         (Applies::Always, refused) => format!("always; refused by {}", refused.join(", ")),
         (Applies::InExports, refused) => format!("in exports for {}", refused.join(", ")),
+        (Applies::AsAdvice, advised) => format!("as advice of {}", advised.join(", ")),
     }
 }
 
@@ -96,7 +99,7 @@ fn every_rule_says_what_it_demands_and_where_it_comes_from() {
         assert!(!definition.source.is_empty(), "{rule}");
         let others = ALL.iter().filter(|other| *other != rule);
         assert!(others.clone().all(|other| other.as_str() != rule.as_str()));
-        let is_exported = definition.applies == Applies::InExports;
+        let is_exported = definition.applies != Applies::Always;
         assert!(!is_exported || !definition.refused_by.is_empty(), "{rule}");
     }
 }
@@ -137,4 +140,77 @@ fn the_name_of_a_rule_is_a_string_in_one_file() {
         let holders = codes.iter().filter(|code| code.contains(&literal)).count();
         assert!(holders <= 1 + 3 * key, "{name}: {holders} files");
     }
+}
+
+/// The parts of a rule that a combination breaks on a framework of the catalog.
+fn refused_on(framework: &str, edit: impl Fn(&mut Layout)) -> Vec<String> {
+    let (mut instance, mut layout) = (fixture::llama_13b(), fixture::llama_13b_layout());
+    instance.job.framework = crate::catalog::framework(framework).expect("it is in the catalog");
+    edit(&mut layout);
+    let found = violations_of(Rule::FrameworkSupports, &instance, &layout);
+    found.into_iter().map(|it| it.message).collect()
+}
+
+#[test]
+fn a_framework_refuses_what_it_lacks_by_name() {
+    let check = |framework: &str, edit: &dyn Fn(&mut Combination), expected: &[&str]| {
+        let found = refused_on(framework, |layout| edit(&mut layout.combination));
+        assert_eq!(found, expected, "{framework}");
+    };
+    check("deepspeed", &|_| {}, &[]);
+    check(
+        "deepspeed",
+        &|it| it.virtual_stages = 2,
+        &["deepspeed has no `virtual_stages = 2`: it has 1"],
+    );
+    check(
+        "deepspeed",
+        &|it| it.context_parallel = 2,
+        &[
+            "deepspeed has no `context_parallel = 2`: it has 1 (its context parallelism, all-to-all, is not modelled)",
+        ],
+    );
+    let pipeline = |sharding: Sharding, replicas: u32| {
+        move |it: &mut Combination| {
+            (it.pipeline_parallel, it.data_parallel) = (4, replicas);
+            it.sharding = sharding;
+        }
+    };
+    let refused =
+        "deepspeed has no zero-3 with 4 pipeline stages: it has zero-0 or zero-1 with a pipeline";
+    check("deepspeed", &pipeline(Sharding::Parameters, 16), &[refused]);
+    check("fsdp", &pipeline(Sharding::Parameters, 16), &[]);
+    check("fsdp", &pipeline(Sharding::Hybrid, 16), &[]);
+    let refused =
+        "fsdp has no zero-2 with 4 pipeline stages: it has zero-3 or hsdp with a pipeline";
+    check("fsdp", &pipeline(Sharding::Gradients, 16), &[refused]);
+    let refused = [
+        "fsdp has no `sharding = zero-1`: it has zero-0, zero-2, zero-3 or hsdp",
+        "fsdp has no zero-1 with 4 pipeline stages: it has zero-3 or hsdp with a pipeline",
+    ];
+    check("fsdp", &pipeline(Sharding::OptimizerStates, 16), &refused);
+    // One replica has nobody to split with.
+    check("fsdp", &pipeline(Sharding::None, 1), &[]);
+    check("unrestricted", &pipeline(Sharding::Parameters, 16), &[]);
+    check(
+        "megatron-lm",
+        &|it| it.schedule = Schedule::ZeroBubble1p,
+        &["megatron-lm has no `schedule = zb-1p`: it has 1f1b"],
+    );
+}
+
+#[test]
+fn gpus_fill_nodes_or_one_of_them_in_part() {
+    let check = |gpus: u32, expected: &str| {
+        let (mut instance, mut layout) = (fixture::llama_13b(), fixture::llama_13b_layout());
+        instance.job.cluster.gpus = gpus;
+        layout.combination.data_parallel = gpus;
+        let found = violations_of(Rule::GpusFillNodes, &instance, &layout);
+        let found: Vec<String> = found.into_iter().map(|it| it.message).collect();
+        assert_eq!(found.join(""), expected, "{gpus}");
+    };
+    check(64, "");
+    check(6, "");
+    check(8, "");
+    check(60, "60 GPUs do not fill nodes of 8: 4 are left over");
 }

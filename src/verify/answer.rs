@@ -52,7 +52,7 @@ pub(super) fn read(document: &Value) -> Result<Answer, Stop> {
     let mut asked = instance::from_resolved(&name, &sections).map_err(VerifyError::Instance)?;
     // They say how the instance was typed.
     asked.warnings = at(document, "warnings")?;
-    let diverse = instance::axes(&at::<Vec<String>>(document, "diverse")?)
+    let diverse = instance::axes_named(&at::<Vec<String>>(document, "diverse")?)
         .ok_or_else(|| Rejected::new("diverse", "there is no such axis"))?;
     if let Some(stated) = at::<Option<ObjectiveDocument>>(document, "objective")? {
         return objective::read(document, &stated, asked, diverse);

@@ -3,7 +3,7 @@
 use parlayout::axis::{Axis, AxisSet, FlaggedCombination};
 use parlayout::cost_model::memory::admissible_peak;
 use parlayout::cost_model::{self, Costs};
-use parlayout::framework::{FusedRmsNorm, Partition, TensorParallelReach};
+use parlayout::framework::{Framework, FusedRmsNorm, Partition, TensorParallelReach};
 use parlayout::instance::Instance;
 use parlayout::layout::{
     Checkpointing, Layout, RmsNormKernel, Schedule, SequenceParallel, Sharding, Stage,
@@ -78,7 +78,7 @@ fn layout(instance: &Instance, candidate: &FlaggedCombination) -> Option<Layout>
         |layers: u32| (0..stages).map(move |s| layers / stages + u32::from(s < layers % stages));
     let counted = layers + 2;
     let cut: Vec<u32> = if chunks == 1 {
-        cost_model::pipeline::even_partition(job.framework.partition, layers, stages)?
+        cost_model::pipeline::even_partition(job.framework.partition, &job.transformer, stages)?
     } else if layers % (stages * chunks) != 0 && counted % (stages * chunks) == 0 {
         let ends = |s: u32| u32::from(s == 0) + u32::from(s + 1 == stages);
         (0..)
@@ -122,7 +122,6 @@ fn is_legal(instance: &Instance, flagged: &FlaggedCombination, layout: &Layout) 
     let divides = |divisor: u64, number: u64| number.is_multiple_of(divisor);
     let micro_batches = work.global_batch / (dp * b);
     let is_split = one.sequence_parallel == SequenceParallel::On;
-    let is_sharded = !matches!(one.sharding, Sharding::None | Sharding::OptimizerStates);
     let is_recomputed = flagged.checkpointing != Checkpointing::None;
     let counts: Vec<u64> = layout
         .stages
@@ -138,6 +137,11 @@ fn is_legal(instance: &Instance, flagged: &FlaggedCombination, layout: &Layout) 
     with_ends[last] += 1;
     let rules = [
         tp * pp * dp * cp == u64::from(job.cluster.gpus),
+        job.cluster.gpus <= job.cluster.gpus_per_node
+            || divides(
+                u64::from(job.cluster.gpus_per_node),
+                u64::from(job.cluster.gpus),
+            ),
         divides(tp, network.heads),
         divides(tp, network.key_value_heads) || divides(network.key_value_heads, tp),
         job.framework.tensor_parallel_reach == TensorParallelReach::Anywhere
@@ -152,7 +156,7 @@ fn is_legal(instance: &Instance, flagged: &FlaggedCombination, layout: &Layout) 
             || has_equal_chunks(&with_ends)
             || job.framework.partition == Partition::Free && with_ends.iter().all(|&it| it >= v),
         counts.iter().sum::<u64>() == u64::from(network.layers) && !counts.contains(&0),
-        !is_sharded || pp == 1,
+        has(&job.framework, flagged),
         one.expert_parallel == 1,
         !is_recomputed
             || one.rmsnorm_kernel == RmsNormKernel::Unfused
@@ -164,6 +168,46 @@ fn is_legal(instance: &Instance, flagged: &FlaggedCombination, layout: &Layout) 
         && !forbidden.any(|assignment| assignment.matches(flagged))
         && rows.all(|row| row.holds(row.left(layout, work.global_batch)))
         && fits(instance, layout)
+}
+
+/// Whether a framework of the catalog can run the combination; an instance may free its checkpointing.
+fn has(framework: &Framework, flagged: &FlaggedCombination) -> bool {
+    let one = &flagged.combination;
+    let is_sharded = !matches!(one.sharding, Sharding::None | Sharding::OptimizerStates);
+    let is_plain = one.virtual_stages == 1
+        && !is_sharded
+        && (framework
+            .axes
+            .has(Axis::Checkpointing, Checkpointing::FeedForward as u32)
+            || matches!(
+                flagged.checkpointing,
+                Checkpointing::None | Checkpointing::Full
+            ));
+    match framework.name.as_str() {
+        "unrestricted" => true,
+        "megatron-lm" => !is_sharded || one.pipeline_parallel == 1,
+        "nanotron" => is_plain,
+        "deepspeed" => {
+            one.virtual_stages == 1
+                && one.context_parallel == 1
+                && flagged.checkpointing != Checkpointing::FeedForward
+                && (!is_sharded || one.pipeline_parallel == 1)
+        }
+        "aleph-alpha-scaling" => is_plain && one.context_parallel == 1,
+        "fsdp" => {
+            let is_full = matches!(one.sharding, Sharding::Parameters | Sharding::Hybrid);
+            let is_alone = one.data_parallel * one.context_parallel == 1;
+            let is_whole =
+                one.sharding == Sharding::None && (is_alone || one.pipeline_parallel == 1);
+            let is_first = one.sharding == Sharding::Gradients && one.pipeline_parallel == 1;
+            (is_full || is_whole || is_first)
+                && matches!(
+                    flagged.checkpointing,
+                    Checkpointing::None | Checkpointing::Full
+                )
+        }
+        other => panic!("it is not written here what {other} has"),
+    }
 }
 
 /// Whether the risk of running out of memory is accepted on every stage.

@@ -439,7 +439,8 @@ fn why_not_shows_where_the_time_goes() {
         "tensor_parallel=1,pipeline_parallel=2",
         "why_not_impossible",
     );
-    let paper = Case::new("hagemann-13b-2k-64gpu", &[]);
+    let interleaves = "framework.axes.virtual_stages=[1,2]";
+    let paper = Case::new("hagemann-13b-2k-64gpu", &[interleaves]);
     paper.asks("virtual_stages=2", "why_not_unlisted");
     let best = planner::plan(&paper.instance(), &PlanOptions::default()).expect("an answer");
     let best = &best.plan().expect("a layout").choice.layout.combination;

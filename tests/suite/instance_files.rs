@@ -8,7 +8,7 @@ use parlayout::catalog;
 use parlayout::cluster::CalibrationKind;
 use parlayout::instance::{self, Flag, InputError, Instance, Overrides};
 use parlayout::quantity::{Bytes, BytesPerSecond};
-use parlayout::transformer::{Biases, Embeddings};
+use parlayout::transformer::{Activation, Biases, Embeddings, Numerics, RopeScaling};
 use proptest::prelude::*;
 
 fn folder(name: &str) -> PathBuf {

@@ -8,9 +8,9 @@ use super::*;
 
 /// The same by branching on the elements of the first set that is not hit; shares nothing with the
 /// program.
-fn oracle(sets: &[u64]) -> Option<u64> {
-    fn branch(sets: &[u64], taken: u64, best: &mut Option<u64>) {
-        let key = |taken: u64| (taken.count_ones(), !taken.reverse_bits());
+fn oracle(sets: &[u128]) -> Option<u128> {
+    fn branch(sets: &[u128], taken: u128, best: &mut Option<u128>) {
+        let key = |taken: u128| (taken.count_ones(), !taken.reverse_bits());
         if best.is_some_and(|best| taken.count_ones() > best.count_ones()) {
             return;
         }
@@ -29,7 +29,7 @@ fn oracle(sets: &[u64]) -> Option<u64> {
     best
 }
 
-fn check(sets: &[u64], expected: Option<u64>) {
+fn check(sets: &[u128], expected: Option<u128>) {
     let data = Data {
         sets: sets.to_vec(),
     };
@@ -66,7 +66,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, rng_seed: proptest::test_runner::RngSeed::Fixed(20_231_109), ..ProptestConfig::default() })]
 
     #[test]
-    fn the_program_agrees_with_branching(sets in prop::collection::vec(1_u64..256, 0..8)) {
+    fn the_program_agrees_with_branching(sets in prop::collection::vec(1_u128..256, 0..8)) {
         prop_assert_eq!(solve(&Data { sets: sets.clone() }).unwrap(), oracle(&sets));
     }
 }

@@ -7,7 +7,8 @@ mod model;
 mod pipeline;
 mod recompute;
 
-use super::{ExportError, Target, comment};
+use super::{ExportError, Target, comment, instance_on};
+use crate::axis::Axis;
 use crate::cost_model::rank::Rank;
 use crate::instance::Instance;
 use crate::layout::{
@@ -31,16 +32,11 @@ struct Flags {
 ///
 /// If Megatron-LM cannot run the layout; with every reason and what would be right.
 pub fn megatron_lm(instance: &Instance, layout: &Layout) -> Result<String, ExportError> {
-    let refused = rules::refusals(&MEGATRON_LM, instance, layout);
-    if !refused.is_empty() {
-        return Err(ExportError {
-            target: Target::MegatronLm,
-            reasons: refused.into_iter().map(|it| it.message).collect(),
-        });
-    }
+    let there = instance_on(Target::MegatronLm, &MEGATRON_LM, instance, layout)?;
     let mut flags = Flags::default();
     let cell = &layout.combination;
     flags.environment(cell);
+    flags.comments.extend(rules::advice(&there, layout));
     flags.degrees(cell);
     let micro_batches = cell.micro_batches(instance.job.workload.global_batch);
     pipeline::flags(layout, micro_batches, &mut flags);
@@ -64,6 +60,14 @@ impl Flags {
 
     fn comment(&mut self, text: impl Into<String>) {
         self.comments.push(text.into());
+    }
+
+    /// A number of which Megatron-LM has a default, which is named where it is another.
+    fn number(&mut self, name: &str, number: f64, default: f64) {
+        self.value(name, number);
+        if number.to_bits() != default.to_bits() {
+            self.comment(format!("`--{name} {number}`: the default is {default}."));
+        }
     }
 
     fn degrees(&mut self, cell: &Combination) {
@@ -115,10 +119,7 @@ impl Flags {
                 self.value("fp8-format", "hybrid");
             }
         }
-        // Megatron-LM accumulates gradients in fp32 unless told otherwise.
-        if instance.job.framework.memory.gradient_bytes <= 2.0 {
-            self.switch("grad-reduce-in-bf16");
-        }
+        self.gradients(instance);
         match instance.job.workload.optimizer {
             Optimizer::Adam => self.value("optimizer", "adam"),
             Optimizer::SgdMomentum => self.value("optimizer", "sgd"),
@@ -133,21 +134,45 @@ impl Flags {
         }
     }
 
+    /// The width in which gradients are accumulated and reduced.
+    fn gradients(&mut self, instance: &Instance) {
+        let bytes = instance.job.framework.memory.gradient_bytes;
+        let is_fp16 = instance.job.workload.precision == Precision::Fp16;
+        match (bytes <= 2.0, is_fp16) {
+            (true, true) => self.comment("Gradients are reduced in fp16, the default with fp16."),
+            (true, false) => {
+                self.switch("grad-reduce-in-bf16");
+                self.comment("`--grad-reduce-in-bf16`: the default is fp32.");
+            }
+            (false, true) => {
+                self.switch("accumulate-allreduce-grads-in-fp32");
+                self.comment("`--accumulate-allreduce-grads-in-fp32`: the default is fp16.");
+            }
+            (false, false) => self.comment("Gradients are reduced in fp32, the default."),
+        }
+        if bytes > 4.0 {
+            self.comment(format!(
+                "A gradient has 4 bytes, not the {bytes} of the plan."
+            ));
+        }
+    }
+
+    /// Attention is left to Transformer Engine unless the job lists its kernels.
     fn kernels(&mut self, instance: &Instance, cell: &Combination) {
         self.value("transformer-impl", "transformer_engine");
-        match cell.attention_kernel {
-            AttentionKernel::Flash1 | AttentionKernel::Flash2 => {
-                self.switch("use-flash-attn");
-                self.value("attention-backend", "flash");
-            }
-            AttentionKernel::MegatronFused => self.value("attention-backend", "unfused"),
-            AttentionKernel::Torch => {
-                self.value("attention-backend", "unfused");
-                self.switch("no-masked-softmax-fusion");
-            }
+        let backend = match cell.attention_kernel {
+            AttentionKernel::Flash1 | AttentionKernel::Flash2 => "flash",
+            AttentionKernel::MegatronFused | AttentionKernel::Torch => "unfused",
+        };
+        if backend == "unfused" || instance.space.is_listed(Axis::AttentionKernel) {
+            self.value("attention-backend", backend);
+            self.comment(format!(
+                "`--attention-backend {backend}`: the default is auto."
+            ));
         }
-        if cell.attention_kernel == AttentionKernel::Flash1 {
-            self.comment("FlashAttention 2 or later is used, which is faster than predicted.");
+        if cell.attention_kernel == AttentionKernel::Torch {
+            self.switch("no-masked-softmax-fusion");
+            self.comment("`--no-masked-softmax-fusion`: the default is a fused softmax.");
         }
         let rms_norm = instance.job.transformer.normalization == Normalization::RmsNorm;
         if rms_norm && cell.rmsnorm_kernel == RmsNormKernel::Unfused {
@@ -175,10 +200,10 @@ impl Flags {
         let per_node = cluster.gpus_per_node.min(cluster.gpus);
         let mut text = comment(&format!(
             "Megatron-LM flags of {}. Run `torchrun --nnodes {} --nproc-per-node {per_node} \
-             pretrain_gpt.py` with them and with your data, tokenizer, rotary base, learning rate \
-             and checkpoints.",
+             pretrain_gpt.py` with them and with your data, tokenizer, learning rate and \
+             checkpoints.",
             instance.name,
-            cluster.gpus.div_ceil(per_node),
+            cluster.gpus / per_node,
         ));
         text.extend(self.comments.iter().map(|text| comment(text)));
         text.push_str(&self.lines.join(" \\\n"));

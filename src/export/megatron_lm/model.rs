@@ -2,7 +2,10 @@
 
 use super::Flags;
 use crate::job::Job;
-use crate::transformer::{Biases, Embeddings, FeedForward, Normalization, QueryKeyNorms};
+use crate::transformer::{
+    Activation, Biases, Embeddings, FeedForward, Normalization, Positions, QueryKeyNorms,
+    RopeScaling, Transformer,
+};
 
 /// Megatron-LM pads the vocabulary to a multiple of this and the tensor-parallel degree.
 const VOCABULARY_MULTIPLE: u64 = 128;
@@ -18,9 +21,7 @@ pub(super) fn flags(job: &Job, tensor_parallel: u32, flags: &mut Flags) {
         flags.value("num-query-groups", transformer.key_value_heads);
     }
     flags.value("kv-channels", transformer.head_width);
-    if transformer.feed_forward == FeedForward::Gated {
-        flags.switch("swiglu");
-    }
+    activation(transformer, flags);
     if transformer.embeddings == Embeddings::Untied {
         flags.switch("untie-embeddings-and-output-weights");
     }
@@ -56,13 +57,11 @@ pub(super) fn flags(job: &Job, tensor_parallel: u32, flags: &mut Flags) {
             parts.layer_norms, parts.outer_norms
         ));
     }
-    if transformer.learned_positions > 0 {
-        flags.value("position-embedding-type", "learned_absolute");
-        flags.value("max-position-embeddings", transformer.learned_positions);
-    } else {
-        flags.value("position-embedding-type", "rope");
-        flags.value("max-position-embeddings", job.workload.sequence_length);
-    }
+    positions(transformer, job.workload.sequence_length, flags);
+    let numerics = &transformer.numerics;
+    flags.number("norm-epsilon", numerics.norm_epsilon, 1e-5);
+    flags.number("hidden-dropout", numerics.hidden_dropout, 0.1);
+    flags.number("attention-dropout", numerics.attention_dropout, 0.1);
     flags.value("vocab-size", transformer.vocabulary);
     flags.value("make-vocab-size-divisible-by", VOCABULARY_MULTIPLE);
     let multiple = VOCABULARY_MULTIPLE * u64::from(tensor_parallel);
@@ -72,5 +71,67 @@ pub(super) fn flags(job: &Job, tensor_parallel: u32, flags: &mut Flags) {
             "The vocabulary is padded from {} to {padded} entries.",
             transformer.vocabulary
         ));
+    }
+}
+
+/// The feed-forward block: plain with `GeLU` unless told otherwise.
+fn activation(transformer: &Transformer, flags: &mut Flags) {
+    let own = transformer.numerics.activation;
+    let written = match (transformer.feed_forward, own) {
+        (FeedForward::Gated, _) => {
+            flags.switch("swiglu");
+            Activation::Silu
+        }
+        (FeedForward::Plain, Activation::SquaredRelu) => {
+            flags.switch("squared-relu");
+            Activation::SquaredRelu
+        }
+        (FeedForward::Plain, _) => Activation::Gelu,
+    };
+    if written != own {
+        flags.comment(format!(
+            "The activation function is {written} here; the model's own is {own}."
+        ));
+    }
+}
+
+/// How positions enter.
+fn positions(transformer: &Transformer, sequence_length: u64, flags: &mut Flags) {
+    if transformer.learned_positions > 0 {
+        flags.value("position-embedding-type", "learned_absolute");
+        flags.value("max-position-embeddings", transformer.learned_positions);
+        return;
+    }
+    let numerics = &transformer.numerics;
+    if numerics.positions == Positions::Alibi {
+        flags.value("position-embedding-type", "none");
+        flags.value("max-position-embeddings", sequence_length);
+        flags.comment("There is no ALiBi: the network has no positions here.");
+        return;
+    }
+    flags.value("position-embedding-type", "rope");
+    flags.value("max-position-embeddings", sequence_length);
+    flags.number("rotary-base", numerics.rotary_base, 1e4);
+    if numerics.rotary_share < 1.0 {
+        flags.number("rotary-percent", numerics.rotary_share, 1.0);
+    }
+    let factor = numerics.rope_factor;
+    match numerics.rope_scaling {
+        RopeScaling::None => {}
+        RopeScaling::Llama3 => {
+            flags.switch("use-rope-scaling");
+            flags.value("rope-scaling-factor", factor);
+            flags.comment("`--use-rope-scaling`: the default is off.");
+        }
+        RopeScaling::Linear if factor.fract() == 0.0 => {
+            flags.value("rotary-seq-len-interpolation-factor", factor);
+            flags.comment(format!(
+                "`--rotary-seq-len-interpolation-factor {factor}`: the default is none."
+            ));
+        }
+        other => flags.comment(format!(
+            "The model's rope scaling, {other} by {factor}, is not written: without it the network \
+             is another beyond its original length."
+        )),
     }
 }

@@ -1,6 +1,7 @@
 //! Golden flags.
 
 use super::*;
+use crate::catalog;
 use crate::fixture;
 use crate::layout::{Schedule, Stage};
 use crate::transformer::{Biases, Embeddings, FeedForward};
@@ -46,7 +47,7 @@ fn other_splits_become_a_layout_string() {
 #[test]
 fn what_cannot_be_said_is_a_comment() {
     let mut layout = fixture::llama_13b_layout();
-    layout.combination.attention_kernel = AttentionKernel::Flash1;
+    layout.combination.attention_kernel = AttentionKernel::MegatronFused;
     layout.combination.rmsnorm_kernel = RmsNormKernel::Unfused;
     layout.combination.pipeline_parallel = 4;
     layout.combination.data_parallel = 16;
@@ -119,7 +120,7 @@ fn refusals_say_what_would_be_right() {
     };
     check(
         &|_, layout| layout.combination.schedule = Schedule::ZeroBubble1p,
-        "`schedule = \"zb-1p\"` does not exist there: use `1f1b`",
+        "megatron-lm has no `schedule = zb-1p`: it has 1f1b",
     );
     check(
         &|_, layout| layout.combination.expert_parallel = 2,
@@ -142,7 +143,18 @@ fn refusals_say_what_would_be_right() {
             layout.combination.sharding = Sharding::Parameters;
             layout.combination.pipeline_parallel = 2;
         },
-        "zero-3 does not go with 2 pipeline stages: use zero-1",
+        "megatron-lm has no zero-3 with 2 pipeline stages: it has zero-0 or zero-1 with a pipeline",
+    );
+    check(
+        &|_, layout| layout.combination.attention_kernel = AttentionKernel::Flash1,
+        "megatron-lm has no `attention_kernel = flash-attention-1`",
+    );
+    check(
+        &|instance, layout| {
+            instance.job.cluster.gpus = 60;
+            layout.combination.data_parallel = 60;
+        },
+        "60 GPUs do not fill nodes of 8: 4 are left over",
     );
     check(
         &|instance, layout| {
@@ -164,5 +176,135 @@ fn refusals_say_what_would_be_right() {
             layout.combination.context_parallel = 2;
         },
         "is not a multiple of 2 x",
+    );
+}
+
+/// The flags of an edited job without comments, one a line.
+fn flags(edit: impl Fn(&mut Instance, &mut Layout)) -> (Vec<String>, String) {
+    let (mut instance, mut layout) = (fixture::llama_13b(), fixture::llama_13b_layout());
+    edit(&mut instance, &mut layout);
+    let text = megatron_lm(&instance, &layout).expect("Megatron-LM can run the layout");
+    let (comments, flags): (Vec<&str>, Vec<&str>) =
+        text.lines().partition(|line| line.starts_with('#'));
+    let flags = flags
+        .iter()
+        .map(|line| line.trim_end_matches(" \\").to_owned());
+    let comments: Vec<&str> = comments
+        .iter()
+        .map(|line| line.trim_start_matches("# "))
+        .collect();
+    (flags.collect(), comments.join(" "))
+}
+
+#[test]
+fn what_changes_the_numbers_is_taken_from_the_model() {
+    let (flags, comments) = flags(|instance, _| {
+        instance.job.transformer = catalog::model("llama-3.1-8b").expect("it is in the catalog");
+    });
+    for flag in [
+        "--hidden-dropout 0",
+        "--attention-dropout 0",
+        "--rotary-base 500000",
+        "--use-rope-scaling",
+        "--rope-scaling-factor 8",
+        "--norm-epsilon 0.00001",
+    ] {
+        assert!(flags.iter().any(|line| line == flag), "{flag}");
+    }
+    for said in [
+        "`--hidden-dropout 0`: the default is 0.1.",
+        "`--rotary-base 500000`: the default is 10000.",
+        "`--use-rope-scaling`: the default is off.",
+    ] {
+        assert!(comments.contains(said), "{comments}");
+    }
+    assert!(!comments.contains("norm-epsilon"), "{comments}");
+}
+
+#[test]
+fn gradients_have_the_width_of_the_plan() {
+    let check = |bytes: f64, precision: Precision, flag: &str, said: &str| {
+        let (flags, comments) = flags(|instance, _| {
+            instance.job.framework.memory.gradient_bytes = bytes;
+            instance.job.workload.precision = precision;
+        });
+        let found: Vec<&String> = flags.iter().filter(|line| line.contains("grad")).collect();
+        let expected = ["--overlap-grad-reduce", flag];
+        let expected: Vec<&str> = expected.into_iter().filter(|it| !it.is_empty()).collect();
+        let mut found: Vec<&str> = found.into_iter().map(String::as_str).collect();
+        found.sort_unstable_by_key(|line| *line == flag);
+        assert_eq!(found, expected);
+        assert!(comments.contains(said), "{comments}");
+    };
+    let in_bf16 = "`--grad-reduce-in-bf16`: the default is fp32.";
+    check(2.0, Precision::Bf16, "--grad-reduce-in-bf16", in_bf16);
+    check(
+        4.0,
+        Precision::Bf16,
+        "",
+        "Gradients are reduced in fp32, the default.",
+    );
+    check(
+        2.0,
+        Precision::Fp16,
+        "",
+        "Gradients are reduced in fp16, the default with fp16.",
+    );
+    let flag = "--accumulate-allreduce-grads-in-fp32";
+    check(4.0, Precision::Fp16, flag, "the default is fp16.");
+    check(
+        6.0,
+        Precision::Bf16,
+        "",
+        "A gradient has 4 bytes, not the 6 of the plan.",
+    );
+}
+
+#[test]
+fn the_attention_backend_is_the_jobs_choice() {
+    let backend = |edit: &dyn Fn(&mut Instance)| {
+        let (flags, _) = flags(|instance, _| edit(instance));
+        assert!(!flags.iter().any(|line| line == "--use-flash-attn"));
+        let found = flags
+            .into_iter()
+            .find(|line| line.starts_with("--attention-backend"));
+        found.unwrap_or_default()
+    };
+    assert_eq!(backend(&|_| {}), "");
+    let listed = backend(&|instance| {
+        let flash = vec![AttentionKernel::Flash2 as u32];
+        instance.space.restrict(Axis::AttentionKernel, flash);
+    });
+    assert_eq!(listed, "--attention-backend flash");
+}
+
+#[test]
+fn the_launch_starts_the_jobs_ranks() {
+    let launch = |gpus: u32, replicas: u32| {
+        let (_, comments) = flags(|instance, layout| {
+            instance.job.cluster.gpus = gpus;
+            layout.combination.data_parallel = replicas;
+        });
+        let words = comments.split("torchrun ").nth(1).expect("it is launched");
+        words
+            .split(" pretrain")
+            .next()
+            .unwrap_or_default()
+            .to_owned()
+    };
+    assert_eq!(launch(64, 64), "--nnodes 8 --nproc-per-node 8");
+    assert_eq!(launch(6, 6), "--nnodes 1 --nproc-per-node 6");
+}
+
+#[test]
+fn the_frameworks_own_advice_is_repeated() {
+    let (_, comments) = flags(|_, layout| {
+        layout.combination.sharding = Sharding::Parameters;
+        layout.combination.tensor_parallel = 2;
+        layout.combination.data_parallel = 32;
+    });
+    assert!(
+        comments.contains("Megatron-LM advises against zero-3 with tensor"),
+        "{comments}"
     );
 }

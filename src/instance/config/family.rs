@@ -4,9 +4,9 @@ use super::keys::{
     Config, FEED_FORWARD, HEAD_WIDTH, HEADS, HIDDEN, KEY_VALUE_HEADS, LAYERS, Size, VOCABULARY,
 };
 use super::shape::Shape;
-use super::{gpt, llama, remote};
+use super::{gpt, llama, numerics, remote};
 use crate::reading::shown;
-use crate::transformer::{Biases, Embeddings, FeedForward, Normalization, SmallParts};
+use crate::transformer::{Biases, Embeddings, FeedForward, Normalization, Numerics, SmallParts};
 
 /// A family of networks.
 pub(super) struct Family {
@@ -26,6 +26,8 @@ pub(super) struct Family {
     pub(super) normalization: Normalization,
     /// Whether embeddings are tied where the config does not say.
     pub(super) embeddings: Embeddings,
+    /// What it computes besides where the config does not say.
+    pub(super) numerics: Numerics,
     /// What else the family has.
     pub(super) rest: fn(&mut Config, &mut Shape),
 }
@@ -109,6 +111,7 @@ fn read(family: &Family, config: &mut Config) -> Shape {
         biases: Biases::None,
         learned_positions: 0,
         small_parts: SmallParts::default(),
+        numerics: numerics::read(config, family.numerics),
         layers,
         hidden,
         heads,

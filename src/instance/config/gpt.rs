@@ -7,7 +7,8 @@ use super::keys::{Config, KEY_VALUE_HEADS};
 use super::llama::{parallel, warn_of_parallel};
 use super::shape::Shape;
 use crate::transformer::{
-    Biases, Embeddings, FeedForward, Normalization, OutputBias, QueryKeyNorms,
+    Activation, Biases, Embeddings, FeedForward, Normalization, Numerics, OutputBias, Positions,
+    QueryKeyNorms,
 };
 
 const GPT: Family = Family {
@@ -19,10 +20,24 @@ const GPT: Family = Family {
     feed_forward: FeedForward::Plain,
     normalization: Normalization::LayerNorm,
     embeddings: Embeddings::Tied,
+    numerics: DROPPING,
     rest: |config, shape| {
         shape.biases = Biases::All;
         shape.learned_positions = positions(config, 1024);
     },
+};
+
+/// Of most classes with plain feed-forward blocks.
+const NUMERICS: Numerics = Numerics {
+    activation: Activation::Gelu,
+    ..Numerics::USUAL
+};
+
+/// The same with the dropout of GPT-2.
+const DROPPING: Numerics = Numerics {
+    hidden_dropout: 0.1,
+    attention_dropout: 0.1,
+    ..NUMERICS
 };
 
 /// Entries of a table of positions.
@@ -62,6 +77,7 @@ pub(super) const FAMILIES: &[Family] = &[
             shape.biases = Biases::AllButQueryKeyValue;
             shape.learned_positions = positions(config, 2048);
         },
+        numerics: NUMERICS,
         ..GPT
     },
     Family {
@@ -69,6 +85,7 @@ pub(super) const FAMILIES: &[Family] = &[
         sizes: [28, 4096, 16, 50400],
         embeddings: Embeddings::Untied,
         rest: gptj,
+        numerics: NUMERICS,
         ..GPT
     },
     Family {
@@ -83,6 +100,10 @@ pub(super) const FAMILIES: &[Family] = &[
                 warn_of_parallel(config);
             }
         },
+        numerics: Numerics {
+            rotary_share: 0.25,
+            ..NUMERICS
+        },
         ..GPT
     },
     Family {
@@ -95,6 +116,7 @@ pub(super) const FAMILIES: &[Family] = &[
             let on = config.flag("use_bias", true);
             shape.biases = config.biases([on; 3]);
         },
+        numerics: NUMERICS,
         ..GPT
     },
     Family {
@@ -102,6 +124,11 @@ pub(super) const FAMILIES: &[Family] = &[
         sizes: [12, 768, 12, 50272],
         width: Width::Fixed(3072),
         rest: opt,
+        numerics: Numerics {
+            activation: Activation::Relu,
+            hidden_dropout: 0.1,
+            ..NUMERICS
+        },
         ..GPT
     },
     Family {
@@ -112,6 +139,10 @@ pub(super) const FAMILIES: &[Family] = &[
             shape.biases = Biases::All;
             shape.small_parts.outer_norms = 2;
         },
+        numerics: Numerics {
+            positions: Positions::Alibi,
+            ..NUMERICS
+        },
         ..GPT
     },
     Family {
@@ -119,6 +150,7 @@ pub(super) const FAMILIES: &[Family] = &[
         sizes: [32, 4544, 71, 65024],
         key_value_heads: KeyValueHeads::Special,
         rest: falcon,
+        numerics: NUMERICS,
         ..GPT
     },
     Family {
@@ -126,6 +158,10 @@ pub(super) const FAMILIES: &[Family] = &[
         sizes: [24, 2048, 16, 50368],
         key_value_heads: KeyValueHeads::Special,
         rest: mpt,
+        numerics: Numerics {
+            positions: Positions::Alibi,
+            ..NUMERICS
+        },
         ..GPT
     },
     Family {
@@ -141,6 +177,10 @@ pub(super) const FAMILIES: &[Family] = &[
             parallel(config, shape);
             query_key_norms(config, shape, false);
         },
+        numerics: Numerics {
+            rotary_share: 0.5,
+            ..NUMERICS
+        },
         ..GPT
     },
     Family {
@@ -151,6 +191,12 @@ pub(super) const FAMILIES: &[Family] = &[
         rest: |config, shape| {
             shape.biases = Biases::All;
             query_key_norms(config, shape, true);
+        },
+        numerics: Numerics {
+            rotary_share: 0.5,
+            rotary_base: 25e3,
+            activation: Activation::SquaredRelu,
+            ..NUMERICS
         },
         ..GPT
     },
@@ -165,6 +211,11 @@ pub(super) const FAMILIES: &[Family] = &[
             let attention = config.flag("attention_bias", false);
             let feed_forward = config.flag("mlp_bias", false);
             shape.biases = config.biases([attention, attention, feed_forward]);
+        },
+        numerics: Numerics {
+            rotary_share: 0.5,
+            activation: Activation::SquaredRelu,
+            ..NUMERICS
         },
         ..GPT
     },
@@ -269,6 +320,9 @@ fn mpt(config: &mut Config, shape: &mut Shape) {
         config.refuse("qk_ln", text, "plan for another model");
     }
     let alibi = attention.get("alibi") != Some(&Json::Bool(false));
+    if !alibi {
+        shape.numerics.positions = Positions::Rotary;
+    }
     if learned && !alibi && !on("rope") {
         shape.learned_positions = length;
     }

@@ -3,7 +3,9 @@
 use super::family::{Family, HeadWidth, KeyValueHeads, Width};
 use super::keys::Config;
 use super::shape::Shape;
-use crate::transformer::{Biases, Embeddings, FeedForward, Normalization, QueryKeyNorms};
+use crate::transformer::{
+    Activation, Biases, Embeddings, FeedForward, Normalization, Numerics, QueryKeyNorms,
+};
 
 const LLAMA: Family = Family {
     types: &["llama"],
@@ -14,8 +16,18 @@ const LLAMA: Family = Family {
     feed_forward: FeedForward::Gated,
     normalization: Normalization::RmsNorm,
     embeddings: Embeddings::Untied,
+    numerics: NUMERICS,
     rest: stated_biases,
 };
+
+/// Of the LLaMA class of Hugging Face.
+const NUMERICS: Numerics = Numerics {
+    norm_epsilon: 1e-6,
+    ..Numerics::USUAL
+};
+
+/// The same with the epsilon that most later families have.
+const LARGER_EPSILON: Numerics = Numerics::USUAL;
 
 /// What an unknown `model_type` is taken for: every size must be stated.
 pub(super) const UNKNOWN: Family = Family {
@@ -90,6 +102,7 @@ pub(super) const FAMILIES: &[Family] = &[
         sizes: [32, 3072, 32, 32064],
         width: Width::Fixed(8192),
         rest: no_biases,
+        numerics: LARGER_EPSILON,
         ..LLAMA
     },
     Family {
@@ -122,6 +135,10 @@ pub(super) const FAMILIES: &[Family] = &[
         sizes: [36, 2048, 16, 128_256],
         key_value_heads: KeyValueHeads::Default(4),
         embeddings: Embeddings::Tied,
+        numerics: Numerics {
+            rotary_base: 2e6,
+            ..NUMERICS
+        },
         ..LLAMA
     },
     Family {
@@ -129,12 +146,14 @@ pub(super) const FAMILIES: &[Family] = &[
         sizes: [32, 4096, 32, 50304],
         normalization: Normalization::LayerNormWithoutParameters,
         rest: attention_bias,
+        numerics: LARGER_EPSILON,
         ..LLAMA
     },
     Family {
         types: &["olmo2", "olmo3"],
         sizes: [32, 4096, 32, 50304],
         rest: full_norms,
+        numerics: LARGER_EPSILON,
         ..LLAMA
     },
     Family {
@@ -145,6 +164,10 @@ pub(super) const FAMILIES: &[Family] = &[
         head_width: HeadWidth::Default(256),
         embeddings: Embeddings::Tied,
         rest: attention_bias,
+        numerics: Numerics {
+            activation: Activation::Gelu,
+            ..NUMERICS
+        },
         ..LLAMA
     },
     Family {
@@ -162,6 +185,11 @@ pub(super) const FAMILIES: &[Family] = &[
             head_norms(config, shape);
             shape.small_parts.layer_norms = 4;
         },
+        numerics: Numerics {
+            activation: Activation::Gelu,
+            rotary_base: 1e6,
+            ..NUMERICS
+        },
         ..GEMMA2
     },
     Family {
@@ -178,6 +206,7 @@ pub(super) const FAMILIES: &[Family] = &[
                 shape.small_parts.query_key_norms = QueryKeyNorms::Full;
             }
         },
+        numerics: LARGER_EPSILON,
         ..LLAMA
     },
     Family {
@@ -190,6 +219,7 @@ pub(super) const FAMILIES: &[Family] = &[
             attention_bias(config, shape);
             parallel(config, shape);
         },
+        numerics: LARGER_EPSILON,
         ..LLAMA
     },
     Family {
@@ -223,6 +253,11 @@ pub(super) const FAMILIES: &[Family] = &[
                 shape.small_parts.query_key_norms = QueryKeyNorms::Full;
             }
         },
+        numerics: Numerics {
+            rotary_share: 0.25,
+            norm_epsilon: 1e-5,
+            ..NUMERICS
+        },
         ..LLAMA
     },
     Family {
@@ -236,6 +271,11 @@ pub(super) const FAMILIES: &[Family] = &[
             let feed_forward = config.flag("mlp_bias", false);
             shape.biases = config.biases([attention, false, feed_forward]);
         },
+        numerics: Numerics {
+            rotary_base: 1e5,
+            norm_epsilon: 1e-8,
+            ..NUMERICS
+        },
         ..LLAMA
     },
     Family {
@@ -248,6 +288,11 @@ pub(super) const FAMILIES: &[Family] = &[
         rest: |config, shape| {
             let on = config.flag("use_bias", false);
             shape.biases = config.biases([on; 3]);
+        },
+        numerics: Numerics {
+            rotary_base: 5e5,
+            norm_epsilon: 1e-5,
+            ..NUMERICS
         },
         ..LLAMA
     },
@@ -271,12 +316,14 @@ pub(super) const FAMILIES: &[Family] = &[
         width: Width::Fixed(16384),
         key_value_heads: KeyValueHeads::Default(32),
         rest: |_, shape| shape.small_parts.query_key_norms = QueryKeyNorms::Head,
+        numerics: LARGER_EPSILON,
         ..LLAMA
     },
     Family {
         types: &["hunyuan_v1_dense"],
         sizes: [32, 4096, 32, 290_943],
         rest: head_norms,
+        numerics: LARGER_EPSILON,
         ..LLAMA
     },
     Family {
@@ -284,6 +331,7 @@ pub(super) const FAMILIES: &[Family] = &[
         sizes: [32, 2560, 32, 32000],
         width: Width::Fixed(18432),
         feed_forward: FeedForward::Plain,
+        numerics: LARGER_EPSILON,
         ..LLAMA
     },
     Family {
@@ -294,6 +342,12 @@ pub(super) const FAMILIES: &[Family] = &[
         rest: |config, shape| {
             head_norms(config, shape);
             shape.small_parts.activation_parameters = 2;
+        },
+        numerics: Numerics {
+            rotary_base: 12e6,
+            norm_epsilon: 1e-5,
+            activation: Activation::Other,
+            ..NUMERICS
         },
         ..LLAMA
     },
@@ -306,6 +360,10 @@ const GEMMA2: Family = Family {
     key_value_heads: KeyValueHeads::Default(4),
     head_width: HeadWidth::Default(256),
     embeddings: Embeddings::Tied,
+    numerics: Numerics {
+        activation: Activation::Gelu,
+        ..NUMERICS
+    },
     ..LLAMA
 };
 
@@ -315,6 +373,11 @@ const GLM: Family = Family {
     width: Width::Fixed(13696),
     key_value_heads: KeyValueHeads::Default(2),
     head_width: HeadWidth::Default(128),
+    numerics: Numerics {
+        rotary_share: 0.5,
+        norm_epsilon: 1.562_5e-7,
+        ..NUMERICS
+    },
     ..LLAMA
 };
 

@@ -9,6 +9,7 @@ mod fields;
 mod gpt;
 mod keys;
 mod llama;
+mod numerics;
 mod refused;
 mod remote;
 mod shape;

@@ -3,7 +3,7 @@
 use super::family::{Family, HeadWidth, KeyValueHeads, Width};
 use super::keys::{Config, HEAD_WIDTH, KEY_VALUE_HEADS};
 use super::shape::Shape;
-use crate::transformer::{Biases, Embeddings, FeedForward, Normalization};
+use crate::transformer::{Biases, Embeddings, FeedForward, Normalization, Numerics};
 
 const GATED: Family = Family {
     types: &[],
@@ -14,6 +14,10 @@ const GATED: Family = Family {
     feed_forward: FeedForward::Gated,
     normalization: Normalization::RmsNorm,
     embeddings: Embeddings::Untied,
+    numerics: Numerics {
+        norm_epsilon: 1e-6,
+        ..Numerics::USUAL
+    },
     rest: |_, _| (),
 };
 
@@ -78,6 +82,10 @@ pub(super) const FAMILIES: &[Family] = &[
         types: &["chatglm"],
         key_value_heads: KeyValueHeads::Special,
         head_width: HeadWidth::Stated,
+        numerics: Numerics {
+            rotary_share: 0.5,
+            ..Numerics::USUAL
+        },
         rest: chatglm,
         ..GATED
     },

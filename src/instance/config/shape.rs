@@ -3,7 +3,7 @@
 use super::keys::Size;
 use crate::catalog::sections::ModelSection;
 use crate::reading::{Field, Origin};
-use crate::transformer::{Biases, Embeddings, FeedForward, Normalization, SmallParts};
+use crate::transformer::{Biases, Embeddings, FeedForward, Normalization, Numerics, SmallParts};
 
 /// The shape of a network.
 pub(super) struct Shape {
@@ -22,6 +22,7 @@ pub(super) struct Shape {
     /// Entries of a learned position embedding.
     pub(super) learned_positions: u64,
     pub(super) small_parts: SmallParts,
+    pub(super) numerics: Numerics,
 }
 
 impl Shape {
@@ -49,11 +50,20 @@ impl Shape {
             query_key_norms: one_of(parts.query_key_norms, at),
             output_bias: one_of(parts.output_bias, at),
             activation_parameters: number(parts.activation_parameters),
+            positions: one_of(self.numerics.positions, at),
+            rotary_base: one_of(self.numerics.rotary_base, at),
+            rotary_share: one_of(self.numerics.rotary_share, at),
+            rope_scaling: one_of(self.numerics.rope_scaling, at),
+            rope_factor: one_of(self.numerics.rope_factor, at),
+            norm_epsilon: one_of(self.numerics.norm_epsilon, at),
+            activation: one_of(self.numerics.activation, at),
+            hidden_dropout: one_of(self.numerics.hidden_dropout, at),
+            attention_dropout: one_of(self.numerics.attention_dropout, at),
             ..ModelSection::default()
         }
     }
 }
 
-fn one_of<C>(choice: C, at: &Origin) -> Field<C> {
-    Field::Given(choice, at.clone())
+fn one_of<C>(value: C, at: &Origin) -> Field<C> {
+    Field::Given(value, at.clone())
 }

@@ -17,7 +17,9 @@ use crate::layout::{
     Sharding, Stage,
 };
 use crate::quantity::BytesPerSecond;
-use crate::transformer::{Biases, Embeddings, FeedForward, Normalization, SmallParts, Transformer};
+use crate::transformer::{
+    Biases, Embeddings, FeedForward, Normalization, Numerics, SmallParts, Transformer,
+};
 use crate::workload::{FlopConvention, Optimizer, Precision, Workload};
 
 use super::record::Run;
@@ -280,6 +282,7 @@ fn transformer(run: &Run) -> Result<Transformer, Skip> {
         biases: Biases::None,
         learned_positions: 0,
         small_parts: SmallParts::default(),
+        numerics: Numerics::USUAL,
     })
 }
 
@@ -340,8 +343,9 @@ fn layout(run: &Run, job: &Job) -> Result<Layout, Skip> {
     demand(stages <= layers, || {
         format!("{layers} layers cannot fill {stages} stages")
     })?;
-    let cut = even_partition(job.framework.partition, layers, stages)
-        .or_else(|| even_partition(Partition::Even, layers, stages))
+    let network = &job.transformer;
+    let cut = even_partition(job.framework.partition, network, stages)
+        .or_else(|| even_partition(Partition::Even, network, stages))
         .ok_or_else(|| {
             Skip(format!(
                 "{layers} layers cannot be cut into {stages} stages"

@@ -92,6 +92,15 @@ impl RunSetups {
     /// If no cluster of the catalog has the row's GPU, or the given one has another, or if the row
     /// names a framework that the catalog lacks.
     pub fn setup(&self, run: &Run) -> Result<Setup, Skip> {
+        let mut setup = self.usual_setup(run)?;
+        if let Some(kernel) = catalog::attention_of_source(&run.source) {
+            setup.framework.usual_attention = kernel;
+        }
+        Ok(setup)
+    }
+
+    /// The same whatever its source says of attention.
+    fn usual_setup(&self, run: &Run) -> Result<Setup, Skip> {
         let given = self.machine.as_ref();
         if let Some(other) = given.and_then(|machine| other_gpu(run, &machine.cluster)) {
             return Err(other);
@@ -128,7 +137,7 @@ impl RunSetups {
         self.framework
             .as_deref()
             .or(stated)
-            .or_else(|| catalog::framework_of_source(&run.source))
+            .or_else(|| catalog::framework_of_source(&run.source, &run.gpu))
             .or_else(|| given.and_then(Machine::framework_name))
             .unwrap_or_else(|| by_sharding(run))
     }

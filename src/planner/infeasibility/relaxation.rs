@@ -2,6 +2,7 @@
 
 use crate::axis::{Axis, FlaggedCombination};
 use crate::framework::CheckpointRule;
+use crate::framework::support::Supported;
 use crate::instance::Instance;
 use crate::rules::{self, Requirement, Rule, RuleSet};
 
@@ -17,6 +18,13 @@ pub fn without(instance: &Instance, dropped: RuleSet, witness: &FlaggedCombinati
     }
     if dropped.contains(Rule::CheckpointingByFramework) {
         job.framework.checkpoint_rule = CheckpointRule::Free;
+    }
+    let of_framework = dropped
+        .iter()
+        .filter(|it| it.rule == Rule::FrameworkSupports);
+    for Requirement { part, .. } in of_framework {
+        let values = job.framework.axes.of_mut(rules::supported_aspect(part));
+        *values = Supported::default();
     }
     let mut relaxed = instance.with_job(job);
     for axis in Axis::ALL {
@@ -37,7 +45,11 @@ pub fn without(instance: &Instance, dropped: RuleSet, witness: &FlaggedCombinati
     keep(&mut relaxed.space.constraints, dropped, Rule::Constraint);
     for Requirement { rule, .. } in dropped.iter() {
         match rule {
-            Rule::GpuCount | Rule::AllowedValues | Rule::Forbidden | Rule::Constraint => {}
+            Rule::GpuCount
+            | Rule::AllowedValues
+            | Rule::FrameworkSupports
+            | Rule::Forbidden
+            | Rule::Constraint => {}
             other => rules::relax(&mut relaxed, other),
         }
     }

@@ -13,7 +13,7 @@ use crate::layout::Layout;
 use crate::workload::FlopConvention;
 
 /// What was to be planned.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct JobDocument {
     /// Name of the network.
     pub model: String,
@@ -29,6 +29,8 @@ pub struct JobDocument {
     pub gpus_per_node: u32,
     /// The framework whose habits of memory and partition are assumed.
     pub framework: String,
+    /// Bytes in which it keeps a gradient: 2 (bf16), 4 (fp32), 6 (both).
+    pub gradient_bytes: f64,
     /// Tokens of one sequence.
     pub sequence_length: u64,
     /// Sequences of one optimizer step.
@@ -82,6 +84,7 @@ impl JobDocument {
             gpus: job.cluster.gpus,
             gpus_per_node: job.cluster.gpus_per_node,
             framework: job.framework.name.clone(),
+            gradient_bytes: job.framework.memory.gradient_bytes,
             sequence_length: job.workload.sequence_length,
             global_batch: job.workload.global_batch,
             mfu_convention: job.workload.mfu_convention,

@@ -10,10 +10,12 @@ use super::{
 };
 use crate::axis::{AxisSet, FlaggedCombination};
 use crate::instance::{Instance, resolved};
+use crate::layout::Layout;
 use crate::plan::{
     Evaluated, Extent, Formulation, Infeasibility, Nearest, Outcome, Proof, Status, Violation,
 };
 use crate::planner::objective::{Answer, Goal};
+use crate::rules;
 
 /// The answer to an instance.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -202,7 +204,7 @@ impl SolutionDocument {
                 || Trust::new(cluster, &instance.job.framework),
                 |plan| Trust::of_layout(&instance.job, &plan.choice.layout),
             ),
-            warnings: instance.warnings.clone(),
+            warnings: warnings(instance, plan.map(|plan| &plan.choice.layout)),
             diverse: Vec::new(),
             resolved_instance: resolved(instance),
         }
@@ -247,9 +249,16 @@ impl EvaluationDocument {
             prediction: PredictionDocument::new(&evaluated.prediction),
             violations: violations.to_vec(),
             trust: Trust::of_layout(&instance.job, &evaluated.layout),
-            warnings: instance.warnings.clone(),
+            warnings: warnings(instance, Some(&evaluated.layout)),
         }
     }
+}
+
+/// What the reader should know: of the instance, and what its framework advises against in a layout.
+fn warnings(instance: &Instance, layout: Option<&Layout>) -> Vec<String> {
+    let advice = layout.map(|layout| rules::advice(instance, layout));
+    let own = instance.warnings.iter().cloned();
+    own.chain(advice.into_iter().flatten()).collect()
 }
 
 impl EvaluatedDocument {

@@ -181,3 +181,40 @@ fn hostile_configs_are_refused() {
     let huge = QWEN2.replace("896", "99999999999999999999999999");
     assert!(check(&huge).is_err());
 }
+
+#[test]
+fn what_changes_the_numbers_is_read_too() {
+    let numerics = |text: &str| check(text).expect("valid").job.transformer.numerics;
+    let llama = QWEN2
+        .replace("\"qwen2\"", "\"llama\"")
+        .replace("{\n", "{\n  \"rope_theta\": 500000.0, \"rms_norm_eps\": 1e-05, \"attention_dropout\": 0.1, \
+                  \"rope_scaling\": { \"rope_type\": \"llama3\", \"factor\": 8.0, \"low_freq_factor\": 1.0, \
+                  \"high_freq_factor\": 4.0, \"original_max_position_embeddings\": 8192 },\n");
+    let expected = Numerics {
+        rotary_base: 5e5,
+        rope_scaling: RopeScaling::Llama3,
+        rope_factor: 8.0,
+        norm_epsilon: 1e-5,
+        attention_dropout: 0.1,
+        ..Numerics::USUAL
+    };
+    assert_eq!(numerics(&llama), expected);
+    // Transformers 5 has other names; other bounds than those of Llama 3.1 are another scaling.
+    let renamed = llama
+        .replace("rope_scaling", "rope_parameters")
+        .replace("\"rope_theta\": 500000.0, ", "");
+    let renamed = renamed.replace("\"factor\"", "\"rope_theta\": 500000.0, \"factor\"");
+    assert_eq!(numerics(&renamed), expected);
+    let other = llama.replace("\"high_freq_factor\": 4.0", "\"high_freq_factor\": 8.0");
+    assert_eq!(numerics(&other).rope_scaling, RopeScaling::Other);
+    // What a config leaves out is what its family has.
+    let gpt = numerics(GPT2);
+    assert_eq!((gpt.hidden_dropout, gpt.attention_dropout), (0.1, 0.1));
+    assert_eq!(gpt.activation, Activation::Gelu);
+    let gemma = numerics(GEMMA);
+    assert_eq!(
+        (gemma.activation, gemma.norm_epsilon),
+        (Activation::Gelu, 1e-6)
+    );
+    assert_eq!(numerics(OPT).activation, Activation::Relu);
+}

@@ -150,3 +150,73 @@ fn flags_alone_make_an_instance() {
         assert_eq!(instance.name, format!("{name} on 64 GPUs of dgx-a100-80gb"));
     }
 }
+
+#[test]
+fn a_framework_tries_what_it_has() {
+    let space = |framework: &str| {
+        let text = good_but("", &format!("[framework]\npreset = \"{framework}\""));
+        from_text(&text).expect("valid").space
+    };
+    let deepspeed = space("deepspeed");
+    assert_eq!(deepspeed.values(Axis::VirtualStages), [1]);
+    assert_eq!(deepspeed.values(Axis::ContextParallel), [1]);
+    assert_eq!(space("fsdp").values(Axis::Sharding), [0, 2, 3]);
+    assert_eq!(space("nanotron").values(Axis::Sharding), [0, 1]);
+    assert!(space("megatron-lm").values(Axis::ContextParallel).len() > 1);
+    // An instance may say otherwise.
+    let own = "[framework]\npreset = \"deepspeed\"\naxes.virtual_stages = [1, 2]";
+    let own = from_text(&good_but("", own)).expect("valid").space;
+    assert_eq!(own.values(Axis::VirtualStages), [1, 2]);
+}
+
+#[test]
+fn values_that_a_framework_lacks_are_refused_by_name() {
+    let pinned = |framework: &str, line: &str| {
+        let text = format!("[framework]\npreset = \"{framework}\"\n[search]\n{line}");
+        from_text(&good_but("", &text))
+    };
+    let error = |framework: &str, line: &str| {
+        let error = pinned(framework, line).expect_err("it is refused");
+        error.to_string()
+    };
+    let text = error("deepspeed", "virtual_stages = 2");
+    assert!(
+        text.contains("deepspeed has no `virtual_stages = 2`"),
+        "{text}"
+    );
+    assert!(
+        text.contains("hint: deepspeed has `virtual_stages` 1 (DeepSpeed, "),
+        "{text}"
+    );
+    let text = error("fsdp", "sharding = \"zero-1\"");
+    assert!(
+        text.contains("has `sharding` zero-0, zero-2, zero-3 or hsdp"),
+        "{text}"
+    );
+    // Of several values those that it has are tried.
+    let some = pinned("deepspeed", "context_parallel = [1, 2]").expect("one is possible");
+    assert_eq!(
+        some.warnings,
+        ["`search.context_parallel` lists 2, which deepspeed does not have: it has 1"]
+    );
+}
+
+#[test]
+fn gradients_have_the_width_that_the_instance_says() {
+    let framework = |line: &str| from_text(&good_but("", line)).expect("valid").job.framework;
+    let own = framework("");
+    assert!((own.memory.gradient_bytes - 2.0).abs() < 1e-12);
+    assert_eq!(framework("gradients = \"bf16\""), own);
+    let wide = framework("gradients = \"fp32\"");
+    assert!((wide.memory.gradient_bytes - 4.0).abs() < 1e-12);
+    assert!((wide.speed.reduction_bytes - 6.0).abs() < 1e-12);
+    let flag = [
+        (Flag::Model, "llama-13b"),
+        (Flag::Cluster, "dgx-a100-80gb"),
+        (Flag::Gpus, "64"),
+        (Flag::SequenceLength, "2048"),
+        (Flag::GlobalBatch, "512"),
+        (Flag::Gradients, "fp32"),
+    ];
+    assert_eq!(with_flags(&flag).expect("valid").job.framework, wide);
+}
