@@ -32,6 +32,7 @@ fn job() -> impl Strategy<Value = Instance> {
                 "search.micro_batch=[1, 2]".to_owned(),
                 "search.sharding=\"zero-1\"".to_owned(),
                 "search.virtual_stages=[2, 3]".to_owned(),
+                "framework.axes.virtual_stages=any".to_owned(),
                 "search.checkpointing=[\"none\", \"full\"]".to_owned(),
                 format!("framework.checkpointing=\"{checkpointing}\""),
                 format!("framework.partition=\"{partition}\""),
