@@ -13,7 +13,7 @@ use crate::layout::{
 };
 use crate::layout_space::LayoutSpace;
 use crate::plan::{Evaluated, Extent, Formulation, Plan, Proof};
-use crate::quantity::{Bytes, Mfu, Seconds};
+use crate::quantity::{Bytes, FlopsPerSecond, Mfu, Seconds};
 use crate::transformer::{
     Biases, Embeddings, FeedForward, Normalization, Numerics, SmallParts, Transformer,
 };
@@ -218,6 +218,9 @@ pub(crate) fn prediction(mfu: f64, step_time: f64, stages: &[StageMemory]) -> Pr
     let part = |share: f64| Seconds::new(share * step_time);
     Prediction {
         mfu: Mfu::new(mfu),
+        mfu_paper: Mfu::new(mfu),
+        mfu_causal: Mfu::new(0.9 * mfu),
+        throughput_per_gpu: FlopsPerSecond::new(312e12 * mfu),
         step_time: Seconds::new(step_time),
         tokens_per_second_per_gpu: 65_536.0 / step_time,
         oom_probability: 0.0312,
@@ -225,6 +228,7 @@ pub(crate) fn prediction(mfu: f64, step_time: f64, stages: &[StageMemory]) -> Pr
             capacity: Bytes::new(85e9),
             stages: stages.to_vec(),
         },
+        slowest_stage: stages.len() - 1,
         time: StepTime::of([
             (TimeComponent::Gemm, part(0.62)),
             (TimeComponent::Attention, part(0.11)),

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::choice::choice;
 use crate::cluster::{CalibrationKind, Cluster};
 use crate::framework::Framework;
+use crate::layout::{Combination, Schedule};
 
 choice!(
     /// What is known of runs like those that are predicted.
@@ -36,6 +38,53 @@ impl Evidence {
     }
 }
 
+choice!(
+    /// A mechanism that few measured runs support, and that a layout may lean on.
+    Mechanism {
+        /// Context parallelism.
+        ContextParallelism = "context-parallelism",
+        /// Several model chunks per pipeline rank.
+        Interleaving = "interleaving",
+        /// Zero-bubble schedules.
+        ZeroBubble = "zero-bubble",
+    }
+);
+
+impl Mechanism {
+    fn is_used(self, combination: &Combination) -> bool {
+        match self {
+            Self::ContextParallelism => combination.context_parallel > 1,
+            Self::Interleaving => combination.virtual_stages > 1,
+            Self::ZeroBubble => matches!(
+                combination.schedule,
+                Schedule::ZeroBubble1p | Schedule::ZeroBubble2p
+            ),
+        }
+    }
+
+    /// What it is called in a sentence.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::ContextParallelism => "context parallelism",
+            Self::Interleaving => "interleaving",
+            Self::ZeroBubble => "a zero-bubble schedule",
+        }
+    }
+}
+
+/// What is known of a mechanism.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Support {
+    /// Measured runs that use it.
+    pub runs: u32,
+    /// Sources of them.
+    pub sources: u32,
+    /// Relative error of a step time that it adds to that of other runs (a share).
+    pub error: f64,
+}
+
 /// How far to trust a predicted step time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TimeTrust {
@@ -45,14 +94,35 @@ pub struct TimeTrust {
     pub error: f64,
 }
 
+/// Standard deviations on either side of the mean that hold 80 % of a normal distribution.
+pub const DEVIATIONS_OF_80_PERCENT: f64 = 1.281_551_565_544_6;
+
 impl TimeTrust {
     /// Half width of the interval that holds 80 % of runs, of the logarithm of a step time: 1.2816
     /// standard deviations of a normal error, which are `sqrt(pi / 2)` times its mean amount.
     #[must_use]
     pub fn half_width(self) -> f64 {
-        const DEVIATIONS: f64 = 1.281_551_565_544_6;
-        self.error * DEVIATIONS * (std::f64::consts::PI / 2.0).sqrt()
+        self.error * DEVIATIONS_OF_80_PERCENT * (std::f64::consts::PI / 2.0).sqrt()
     }
+
+    /// The trust in a layout that leans on these mechanisms: independent errors add in square.
+    #[must_use]
+    pub fn leaning_on(self, mechanisms: &[(Mechanism, Support)]) -> Self {
+        let added = mechanisms.iter().map(|(_, support)| support.error.powi(2));
+        Self {
+            error: added.fold(self.error.powi(2), |sum, it| sum + it).sqrt(),
+            ..self
+        }
+    }
+}
+
+/// The mechanisms of a combination that few measured runs support.
+#[must_use]
+pub fn scarcely_measured(combination: &Combination) -> Vec<(Mechanism, Support)> {
+    let used = KNOWN.mechanisms.iter();
+    used.filter(|(mechanism, _)| mechanism.is_used(combination))
+        .map(|(&mechanism, &support)| (mechanism, support))
+        .collect()
 }
 
 /// `catalog/evidence.toml`.
@@ -61,6 +131,7 @@ impl TimeTrust {
 struct Known {
     time_error: BTreeMap<Evidence, f64>,
     runs: BTreeMap<String, Vec<String>>,
+    mechanisms: BTreeMap<Mechanism, Support>,
 }
 
 static KNOWN: LazyLock<Known> = LazyLock::new(|| {
@@ -127,6 +198,28 @@ mod tests {
         assert_eq!(unknown.evidence, Evidence::Nothing);
         let widths = [fitted, derived, other, unknown].map(TimeTrust::half_width);
         assert!(widths.is_sorted(), "{widths:?}");
+    }
+
+    #[test]
+    fn scarce_mechanisms_widen_the_band() {
+        let plain = crate::fixture::llama_13b_layout().combination;
+        assert!(scarcely_measured(&plain).is_empty());
+        let context = Combination {
+            context_parallel: 2,
+            ..plain
+        };
+        let both = Combination {
+            schedule: Schedule::ZeroBubble1p,
+            ..context
+        };
+        let base = TimeTrust {
+            evidence: Evidence::SameGpu,
+            error: 0.16,
+        };
+        let widths = [plain, context, both]
+            .map(|it| base.leaning_on(&scarcely_measured(&it)).half_width());
+        assert!(widths.is_sorted_by(|one, other| one < other), "{widths:?}");
+        assert_eq!(KNOWN.mechanisms.len(), Mechanism::COUNT);
     }
 
     #[test]

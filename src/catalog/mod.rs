@@ -28,7 +28,10 @@ pub(crate) mod sections;
 pub(crate) mod written;
 
 pub use entries::{Entry, entries};
-pub use evidence::{Evidence, TimeTrust, time_trust};
+pub use evidence::{
+    DEVIATIONS_OF_80_PERCENT, Evidence, Mechanism, Support, TimeTrust, scarcely_measured,
+    time_trust,
+};
 pub use machine::Machine;
 pub use not_found::NotFound;
 pub use written::{Section, cluster_file};

@@ -19,12 +19,12 @@ use super::{Format, INFEASIBLE, SOLVED, complain, print, style};
 #[derive(Debug, Args)]
 #[command(override_usage = "\
 parlayout diff <A> <B> [OPTIONS]
-       parlayout diff <INSTANCE> --layout <LAYOUT> [OPTIONS]
-       parlayout diff <INSTANCE> --layout <LAYOUT> --layout <LAYOUT> [OPTIONS]")]
+       parlayout diff [INSTANCE] --layout <LAYOUT> [OPTIONS]
+       parlayout diff [INSTANCE] --layout <LAYOUT> --layout <LAYOUT> [OPTIONS]")]
 pub(crate) struct DiffArguments {
     /// Each an instance file, whose best layout is meant, or a JSON document of `solve` or
-    /// `evaluate`.
-    #[arg(required = true, num_args = 1..=2, value_name = "A [B]")]
+    /// `evaluate`. Without a file, the flags below describe the job.
+    #[arg(num_args = 0..=2, value_name = "A [B]")]
     files: Vec<PathBuf>,
     /// A layout of the instance, as in `evaluate`: given once, it is compared with the best
     /// layout; given twice, the two are compared.
@@ -51,15 +51,21 @@ pub(crate) fn run(arguments: &DiffArguments, colour: Colour) -> Result<u8> {
 }
 
 fn sides(arguments: &DiffArguments) -> Result<(SideDocument, SideDocument)> {
-    match (arguments.files.as_slice(), arguments.layout.as_slice()) {
-        ([one, other], []) => Ok((side(one, arguments)?, side(other, arguments)?)),
-        ([file], [layout]) => Ok((side(file, arguments)?, given(file, layout, arguments)?)),
-        ([file], [one, other]) => {
-            let one = given(file, one, arguments)?;
-            Ok((one, given(file, other, arguments)?))
+    let layouts = arguments.layout.as_slice();
+    match (arguments.files.as_slice(), layouts) {
+        ([one, other], []) => Ok((side(Some(one), arguments)?, side(Some(other), arguments)?)),
+        ([] | [_], [_] | [_, _]) => {
+            let file = arguments.files.first().map(PathBuf::as_path);
+            let one = match layouts {
+                [one, _] => given(file, one, arguments)?,
+                _ => side(file, arguments)?,
+            };
+            let last = layouts.last().expect("there is one or two");
+            Ok((one, given(file, last, arguments)?))
         }
         _ => bail!(
-            "two layouts are compared: give two files, or one instance with `--layout` once or twice"
+            "two layouts are compared: give two files, or one job (a file, or flags such as `--model`) with \
+             `--layout` once or twice"
         ),
     }
 }
@@ -70,8 +76,8 @@ fn is_document(path: &Path) -> bool {
 }
 
 /// The layout of a document, or the best of an instance.
-fn side(path: &Path, arguments: &DiffArguments) -> Result<SideDocument> {
-    if is_document(path) {
+fn side(path: Option<&Path>, arguments: &DiffArguments) -> Result<SideDocument> {
+    if let Some(path) = path.filter(|path| is_document(path)) {
         let text = std::fs::read_to_string(path)
             .with_context(|| format!("cannot read `{}`", path.display()))?;
         return SideDocument::read(&text)
@@ -101,8 +107,8 @@ fn side(path: &Path, arguments: &DiffArguments) -> Result<SideDocument> {
 }
 
 /// A layout that the user typed, whether or not it obeys every rule.
-fn given(path: &Path, layout: &str, arguments: &DiffArguments) -> Result<SideDocument> {
-    if is_document(path) {
+fn given(path: Option<&Path>, layout: &str, arguments: &DiffArguments) -> Result<SideDocument> {
+    if let Some(path) = path.filter(|path| is_document(path)) {
         bail!(
             "`--layout` goes with an instance, and `{}` is a document",
             path.display()
@@ -114,8 +120,13 @@ fn given(path: &Path, layout: &str, arguments: &DiffArguments) -> Result<SideDoc
     Ok(checked(&instance, &evaluated))
 }
 
-fn read(path: &Path, arguments: &DiffArguments) -> Result<Instance> {
-    Ok(instance::read(path, &arguments.job.overrides())?)
+/// The instance of a file, or of the flags alone.
+fn read(path: Option<&Path>, arguments: &DiffArguments) -> Result<Instance> {
+    let flags = arguments.job.overrides();
+    Ok(match path {
+        Some(path) => instance::read(path, &flags)?,
+        None => instance::from_flags(&flags)?,
+    })
 }
 
 /// The layout with the rules that it breaks.

@@ -122,9 +122,9 @@ macro_rules! components {
 components!(
     /// A part of the step time.
     TimeComponent,
-    /// Time by component: of an optimizer step (work of the slowest stage over all micro-batches,
-    /// then what the pipeline, the network between replicas and the optimizer add), or of one
-    /// layer and micro-batch.
+    /// Time by component: of an optimizer step (work over all micro-batches, the mean of the pipeline
+    /// stages, then what the pipeline, the network between replicas and the optimizer add), or of
+    /// one layer and micro-batch.
     StepTime of Seconds {
         /// Matrix products of the layers.
         Gemm = "gemm", "matrix products";

@@ -1,13 +1,19 @@
 //! What the cost model says of one layout.
 
 use super::components::{StageMemory, StepTime};
-use crate::quantity::{Bytes, Mfu, Seconds};
+use crate::quantity::{Bytes, FlopsPerSecond, Mfu, Seconds};
 
 /// Time and memory of one layout.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prediction {
     /// Model FLOP utilisation by the instance's convention.
     pub mfu: Mfu,
+    /// The same by the paper's convention.
+    pub mfu_paper: Mfu,
+    /// The same by the causal convention.
+    pub mfu_causal: Mfu,
+    /// Arithmetic that `mfu` counts, of each GPU.
+    pub throughput_per_gpu: FlopsPerSecond,
     /// Duration of one optimizer step.
     pub step_time: Seconds,
     /// Training tokens a second and GPU.
@@ -16,6 +22,8 @@ pub struct Prediction {
     pub oom_probability: f64,
     /// Memory by pipeline stage.
     pub memory: MemoryUse,
+    /// Position of the pipeline stage that works the longest, the first of equals.
+    pub slowest_stage: usize,
     /// Step time by component.
     pub time: StepTime,
 }

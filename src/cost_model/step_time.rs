@@ -3,10 +3,11 @@
 use crate::job::Job;
 use crate::layout::Stage;
 use crate::quantity::{Bytes, Seconds};
+use crate::workload::FlopConvention;
 
 use super::components::{MemoryComponent, StageMemory, StepTime, TimeComponent};
 use super::prediction::{MemoryUse, Prediction};
-use super::{Costs, flops, memory, pipeline};
+use super::{Costs, StageExtra, flops, memory, pipeline};
 
 /// Predicts time and memory of the layout with these stages.
 ///
@@ -25,12 +26,17 @@ pub fn evaluate(job: &Job, costs: &Costs, stages: &[Stage]) -> Prediction {
     let step_time = time.total();
     let error = job.cluster.calibration.memory;
     let tokens = job.workload.tokens() as f64 / f64::from(job.cluster.gpus);
+    let mfu = flops::utilisation(job, step_time);
     Prediction {
-        mfu: flops::utilisation(job, step_time),
+        mfu,
+        mfu_paper: flops::utilisation_by(FlopConvention::Paper, job, step_time),
+        mfu_causal: flops::utilisation_by(FlopConvention::Causal, job, step_time),
+        throughput_per_gpu: job.cluster.accelerator.peak_bf16 * mfu.value(),
         step_time,
         tokens_per_second_per_gpu: tokens / step_time.value(),
         oom_probability: memory::oom_probability(memory.peak(), memory.capacity, error),
         memory,
+        slowest_stage: slowest(costs, stages),
         time,
     }
 }
@@ -97,29 +103,50 @@ fn recompute_time(costs: &Costs, stage: &Stage) -> Seconds {
     time
 }
 
+/// Work of stage `index` on a micro-batch, `T_s`.
+fn stage_time(costs: &Costs, index: u32, stage: &Stage) -> Seconds {
+    let layers = costs.layer().time.total() * f64::from(stage.layers);
+    layers + recompute_time(costs, stage) + costs.extra(index).time()
+}
+
+fn slowest(costs: &Costs, stages: &[Stage]) -> usize {
+    let times = (0..)
+        .zip(stages)
+        .map(|(index, stage)| stage_time(costs, index, stage));
+    let times: Vec<Seconds> = times.collect();
+    let is_longest = |time: &Seconds| times.iter().all(|other| other <= time);
+    times.iter().position(is_longest).unwrap_or(0)
+}
+
+/// The work of all stages is shown as their mean, whose sum over the GPUs is all that they do; what is
+/// left of the time of the pipeline is its bubble.
 fn step_time(costs: &Costs, stages: &[Stage]) -> StepTime {
     let layer = costs.layer();
-    let once = layer.time.total();
-    let (mut slowest, mut longest, mut sum) = (0, Seconds::ZERO, Seconds::ZERO);
-    let mut parameters = 0.0_f64;
+    let (mut longest, mut sum) = (Seconds::ZERO, Seconds::ZERO);
+    let (mut all_layers, mut parameters) = (0.0, 0.0_f64);
+    let mut recompute = Seconds::ZERO;
+    let mut extras = StageExtra::default();
     for (index, stage) in (0..).zip(stages) {
         let (extra, layers) = (costs.extra(index), f64::from(stage.layers));
-        let duration = once * layers + recompute_time(costs, stage) + extra.time();
-        if duration > longest {
-            (slowest, longest) = (index, duration);
-        }
+        let duration = stage_time(costs, index, stage);
+        longest = longest.max(duration);
         sum += duration;
+        all_layers += layers;
+        recompute += recompute_time(costs, stage);
+        extras.head += extra.head;
+        extras.transfer += extra.transfer;
+        extras.overhead += extra.overhead;
         parameters = parameters.max(layers * layer.parameters + extra.parameters);
     }
-    let stage = &stages[slowest as usize];
-    let micro_batches = costs.micro_batches as f64;
-    let extra = costs.extra(slowest);
-    let mut time = layer.time.scaled(micro_batches * f64::from(stage.layers));
-    time[TimeComponent::Recompute] = recompute_time(costs, stage) * micro_batches;
-    time[TimeComponent::Head] = extra.head * micro_batches;
-    time[TimeComponent::PipelineTransfer] = extra.transfer * micro_batches;
-    time[TimeComponent::Overhead] = extra.overhead * micro_batches + costs.step_overhead;
-    time[TimeComponent::Bubble] = (sum - longest) * costs.fill_share;
+    let (micro_batches, count) = (costs.micro_batches as f64, stages.len() as f64);
+    let mean = micro_batches / count;
+    let uneven = (longest - sum / count).max(Seconds::ZERO);
+    let mut time = layer.time.scaled(mean * all_layers);
+    time[TimeComponent::Recompute] = recompute * mean;
+    time[TimeComponent::Head] = extras.head * mean;
+    time[TimeComponent::PipelineTransfer] = extras.transfer * mean;
+    time[TimeComponent::Overhead] = extras.overhead * mean + costs.step_overhead;
+    time[TimeComponent::Bubble] = uneven * micro_batches + (sum - longest) * costs.fill_share;
     time[TimeComponent::DataParallel] = costs.data_parallel * parameters;
     time[TimeComponent::Optimizer] = costs.optimizer * parameters;
     time

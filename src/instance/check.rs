@@ -1,6 +1,6 @@
 //! From what was typed to what is valid: [`InstanceFile`] to [`Instance`].
 
-use super::file::{InstanceFile, LimitsSection, TrainingSection};
+use super::file::{InstanceFile, LimitsSection, Risk, TrainingSection};
 use super::{Instance, model};
 use crate::axis::{Axis, any_of};
 use crate::catalog::cluster::{self, Unstated};
@@ -28,7 +28,7 @@ pub(crate) fn check(
 ) -> Result<Instance, InputError> {
     let file = InstanceFile::of_table(table, "", &mut problems);
     let job = job(&file, &mut problems);
-    let max_oom_risk = max_oom_risk(&file.limits, &mut problems);
+    let max_oom_risk = max_oom_risk(&file.limits);
     let instance = job.zip(max_oom_risk).map(|(job, max_oom_risk)| {
         let search = file.search.or_everything();
         let mut space = LayoutSpace::everything_legal(&job);
@@ -209,17 +209,12 @@ fn workload(
     })
 }
 
-fn max_oom_risk(limits: &Field<LimitsSection>, problems: &mut Problems) -> Option<f64> {
-    let field = match limits {
-        Field::Absent => return Some(DEFAULT_OOM_RISK),
-        Field::Broken => return None,
-        Field::Given(section, _) => &section.max_oom_risk,
+fn max_oom_risk(limits: &Field<LimitsSection>) -> Option<f64> {
+    let default = Risk(DEFAULT_OOM_RISK);
+    let risk = match limits {
+        Field::Absent => Some(default),
+        Field::Broken => None,
+        Field::Given(section, _) => section.max_oom_risk.or_default(default),
     };
-    field.check(
-        |risk| 0.0 < *risk && *risk < 1.0,
-        problems,
-        |risk| format!("`limits.max_oom_risk` is a probability between 0 and 1, not `{risk}`"),
-        "0.05 accepts that one layout in twenty runs out of memory; 0 and 1 are excluded",
-    );
-    field.or_default(DEFAULT_OOM_RISK)
+    risk.map(|Risk(share)| share)
 }

@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 use super::constraint::ConstraintList;
 use super::search::SearchSection;
 use crate::catalog::sections::{ClusterSection, FrameworkSection, ModelSection};
-use crate::reading::Value as _;
+use crate::reading::{self, Node, Problems, Value as _};
 use crate::reading::section::section;
 use crate::workload::{FlopConvention, GradientWidth, Optimizer, Precision};
 
@@ -51,7 +51,30 @@ section! {
     /// What the layout must respect.
     struct LimitsSection {
         /// Largest accepted probability that the layout runs out of memory; default: 0.05.
-        max_oom_risk: f64,
+        max_oom_risk: Risk,
+    }
+}
+
+/// A probability that excludes certainty.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Risk(pub(crate) f64);
+
+impl reading::Value for Risk {
+    fn read(node: &Node, path: &str, problems: &mut Problems) -> Option<Self> {
+        let risk = f64::read(node, path, problems)?;
+        if 0.0 < risk && risk < 1.0 {
+            return Some(Self(risk));
+        }
+        problems.add(
+            &node.origin,
+            format!("`{path}` is a probability between 0 and 1, not `{risk}`"),
+            "0.05 accepts that one layout in twenty runs out of memory; 0 and 1 are excluded",
+        );
+        None
+    }
+
+    fn schema() -> Json {
+        json!({ "type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1 })
     }
 }
 

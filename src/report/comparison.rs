@@ -16,7 +16,12 @@ impl Answer for ComparisonDocument {
         let body = &self.body;
         let names = ["A", "B"];
         let sides = [&body.left, &body.right];
-        let mut head = vec![style.wrapped(Meaning::Heading, &sentence("B instead of A", body))];
+        let headline = if body.jobs_differ_in.is_empty() {
+            sentence("B instead of A", body)
+        } else {
+            of_different_jobs(body)
+        };
+        let mut head = vec![style.wrapped(Meaning::Heading, &headline)];
         for (name, side) in names.iter().zip(sides) {
             let layout = line(&side.layout.layout());
             head.push(wrap(&format!("{name}: {layout}"), 3));
@@ -79,6 +84,19 @@ pub(super) fn sentence(choice: &str, body: &ComparisonBody) -> String {
         return what;
     }
     format!("{what}: {}", terms.join(", "))
+}
+
+/// What can be compared of two jobs: utilisation and tokens, not step times.
+fn of_different_jobs(body: &ComparisonBody) -> String {
+    let [one, other] = [&body.left, &body.right].map(|side| {
+        let tokens = side.prediction.tokens_per_s_per_gpu.round() as u64;
+        let (mfu, tokens) = (mfu(side.prediction.mfu), grouped(tokens));
+        format!("{mfu} MFU and {tokens} tokens/s/GPU")
+    });
+    format!(
+        "B has {other}, A {one}: the step times are of different jobs ({} differ)",
+        body.jobs_differ_in.join(", ")
+    )
 }
 
 /// Where the jobs differ; nothing if they are alike.
@@ -179,8 +197,12 @@ fn terms(
 fn time(body: &ComparisonBody, [left, right]: [&str; 2], style: &Style) -> Option<String> {
     let (unit, factor) = unit(body);
     let title = format!("step time, {unit}");
-    let mut header = vec![title.as_str(), left, right, "difference"];
-    if body.time.iter().any(|term| term.mfu.is_some()) {
+    let mut header = vec![title.as_str(), left, right];
+    if body.jobs_differ_in.is_empty() {
+        header.push("difference");
+    }
+    let has_points = body.time.iter().any(|term| term.mfu.is_some());
+    if has_points && body.jobs_differ_in.is_empty() {
         header.push("MFU points");
     }
     let rows = body.time.iter().map(|term| {
@@ -214,6 +236,11 @@ fn totals(body: &ComparisonBody, [left, right]: [&str; 2], style: &Style) -> Str
     let tokens = sides.map(|it| format!("{:.0}", it.tokens_per_s_per_gpu));
     for (name, [one, other]) in [
         ("MFU", sides.map(|it| mfu(it.mfu))),
+        ("MFU, causal", sides.map(|it| mfu(it.mfu_causal))),
+        (
+            "TFLOP/s per GPU",
+            sides.map(|it| grouped(it.tflops_per_gpu.round() as u64)),
+        ),
         ("step time", sides.map(|it| duration(it.step_time_s))),
         ("tokens/s/GPU", tokens),
         ("bubble", sides.map(|it| percent(it.bubble()))),
@@ -231,9 +258,8 @@ fn totals(body: &ComparisonBody, [left, right]: [&str; 2], style: &Style) -> Str
 fn alike(body: &ComparisonBody) -> Option<String> {
     let (_, factor) = unit(body);
     let shown = |seconds: f64| format!("{:.2}", seconds * factor);
-    let same = body
-        .time
-        .iter()
+    let time = body.time.iter().filter(|_| body.jobs_differ_in.is_empty());
+    let same = time
         .filter(|term| term.left_s > 0.0 && shown(term.left_s) == shown(term.right_s));
     let names: Vec<&str> = same.map(|term| label(&term.component)).collect();
     (!names.is_empty()).then(|| wrap(&format!("Alike in time: {}.", names.join(", ")), 2))

@@ -44,16 +44,29 @@ pub(crate) fn memory(memory: &MemoryDocument, style: &Style) -> String {
     table.text(style)
 }
 
-/// Step time by component with its share of the total. Components that take no time are omitted,
-/// but for the bubble, whose absence is worth knowing.
+/// Step time by component with its share of the total, of a mean stage. Components that take no time
+/// are omitted, but for the bubble, whose absence is worth knowing.
 pub(crate) fn time(prediction: &PredictionDocument, style: &Style) -> String {
     let total = prediction.step_time_s;
     let (unit, factor) = unit_of_time(total);
     let amount = |seconds: f64| format!("{:.2}", seconds * factor);
-    let mut table = Table::new(["step time", unit, "share"]).right(1..);
+    let stages = prediction.memory.stages.len();
+    let (title, bubble) = if stages > 1 {
+        let slowest = prediction.slowest_stage;
+        (
+            format!("step time, mean of {stages} stages"),
+            format!(" (stage {slowest} is the slowest)"),
+        )
+    } else {
+        ("step time".to_owned(), String::new())
+    };
+    let mut table = Table::new([title.as_str(), unit, "share"]).right(1..);
     for (component, seconds) in prediction.time.components() {
         if seconds > 0.0 || component == TimeComponent::Bubble {
-            let label = component.label().to_owned();
+            let mut label = component.label().to_owned();
+            if component == TimeComponent::Bubble {
+                label += &bubble;
+            }
             table.push([label, amount(seconds), percent(seconds / total)]);
         }
     }

@@ -56,7 +56,12 @@ fn demands(objective: &ObjectiveDocument) -> Option<String> {
     }
     let demands = (!parts.is_empty()).then(|| format!("Demands: {}.", parts.join(", ")));
     let steps = objective.steps.map(grouped);
-    let run = steps.map(|steps| format!("The run has {steps} steps."));
+    let takes = objective.run_days.zip(objective.run_gpu_hours);
+    let takes = takes.map_or_else(String::new, |(days, hours)| {
+        let (time, hours) = (run_time(days * 86_400.0), amount(hours));
+        format!(" and takes {time}, {hours} GPU-hours")
+    });
+    let run = steps.map(|steps| format!("The run has {steps} steps{takes}."));
     let all: Vec<String> = demands.into_iter().chain(run).collect();
     (!all.is_empty()).then(|| all.join(" "))
 }

@@ -29,7 +29,7 @@ impl Answer for EvaluationDocument {
             duration(prediction.step_time_s)
         );
         head.push(style.paint(Meaning::Heading, &headline));
-        head.push(wrap(&facts(prediction), 2));
+        head.push(facts(prediction));
         let capacity = gib(prediction.memory.capacity_gib);
         let heading = format!("Memory by stage in GiB, of {capacity} per GPU:");
         let notes = trust_notes(&self.job, &self.trust, prediction);

@@ -6,7 +6,7 @@ use tabled::settings::{Alignment, Span, Style as Borders};
 
 use super::document::{
     InfeasibilityDocument, JobDocument, LayoutDocument, NearestDocument, NeighbourDocument,
-    PredictionDocument, ProofDocument, SolutionDocument, Trust,
+    PredictionDocument, ProofDocument, ScarceDocument, SolutionDocument, Trust,
 };
 use super::layout_text::{
     axis_label, candidate_line, checkpointing, difference, layers, layers_by_chunk, line,
@@ -16,6 +16,7 @@ use super::style::{Meaning, Style, WIDTH, columns, paragraph, printable, wrap, w
 use super::table::{Table, headed, render};
 use super::{Answer, components, counts, joined};
 use crate::axis::{Axis, FlaggedCombination};
+use crate::catalog::DEVIATIONS_OF_80_PERCENT;
 use crate::cluster::CalibrationKind;
 use crate::layout::Layout;
 use crate::plan::{Extent, Status, Violation};
@@ -107,11 +108,31 @@ pub(super) fn layout_table(document: &LayoutDocument, style: &Style) -> String {
 
 /// What else is worth knowing at first sight.
 pub(super) fn facts(prediction: &PredictionDocument) -> String {
-    format!(
+    let first = format!(
         "{} tokens/s/GPU, {} bubble, {} risk of running out of memory",
         grouped(prediction.tokens_per_s_per_gpu.round() as u64),
         percent(prediction.bubble()),
         risk(prediction.oom_probability),
+    );
+    format!("{}\n{}", wrap(&first, 2), wrap(&conventions(prediction), 2))
+}
+
+/// The arithmetic of a GPU, its utilisation by the conventions that reports use, and why that may be
+/// above the peak.
+fn conventions(prediction: &PredictionDocument) -> String {
+    let [paper, causal] = [prediction.mfu_paper, prediction.mfu_causal];
+    let above = match (paper > 1.0, causal > 1.0) {
+        (_, true) => "; above 100 %, as fp8 products outrun the bf16 peak that MFU refers to",
+        (true, false) => {
+            "; above 100 %, as the paper's counts the whole square of attention and the input embedding"
+        }
+        (false, false) => "",
+    };
+    format!(
+        "{} TFLOP/s per GPU, MFU {} by the paper's convention and {} causal{above}",
+        grouped(prediction.tflops_per_gpu.round() as u64),
+        mfu(paper),
+        mfu(causal),
     )
 }
 
@@ -153,13 +174,24 @@ pub(super) fn trust_notes(
         mfu(prediction.mfu * (-band).exp()),
         mfu((prediction.mfu * band.exp()).min(prediction.mfu.max(1.0))),
     )];
+    notes.extend(trust.widened_by.iter().map(|ScarceDocument { mechanism, support }| {
+        format!(
+            "That is wider for {}, which few runs support ({} of {}).",
+            mechanism.words(),
+            support.runs,
+            match support.sources {
+                1 => "one source".to_owned(),
+                sources => format!("{sources} sources"),
+            }
+        )
+    }));
     notes.extend(trust.learned.as_ref().map(|learned| {
         format!(
-            "Runs of similar layouts correct the step time by {:+.1} %, give or take {:.1} % (one \
-             standard deviation; {:.1} % where no run is similar).",
+            "Runs of similar layouts correct the step time by {:+.1} %; 80 % are within ±{:.1} % of \
+             that (±{:.1} % where no run is similar).",
             learned.correction * 100.0,
-            learned.deviation * 100.0,
-            learned.deviation_elsewhere * 100.0,
+            learned.deviation * DEVIATIONS_OF_80_PERCENT * 100.0,
+            learned.deviation_elsewhere * DEVIATIONS_OF_80_PERCENT * 100.0,
         )
     }));
     notes.push(format!(
@@ -192,7 +224,7 @@ fn plan_blocks(
         style.wrapped(meaning, &status),
         style.wrapped(Meaning::Heading, &line(&layout.layout())),
         wrap(&job_line(&answer.job), 2),
-        wrap(&facts(prediction), 2),
+        facts(prediction),
     ];
     let mut blocks = vec![
         head.join("\n"),
@@ -472,6 +504,19 @@ mod tests {
         instance.warnings = vec!["`rope_scaling` of the model is ignored: no effect".to_owned()];
         let plan = fixture::llama_405b_plan();
         check("report_solution_405b", &instance, &Outcome::Feasible(plan));
+    }
+
+    #[test]
+    fn a_utilisation_above_the_peak_is_explained() {
+        let told = |mfu| {
+            let prediction = fixture::prediction(mfu, 10.0, &[fixture::stage(1.0, 1.0, 1.0, 1.0, 1.0)]);
+            facts(&PredictionDocument::new(&prediction)).replace("\n  ", " ")
+        };
+        assert!(!told(0.99).contains("above 100 %"));
+        let square = "above 100 %, as the paper's counts the whole square of attention";
+        assert!(told(1.05).contains(square), "{}", told(1.05));
+        let products = "above 100 %, as fp8 products outrun the bf16 peak";
+        assert!(told(1.2).contains(products), "{}", told(1.2));
     }
 
     #[test]

@@ -156,6 +156,85 @@ fn a_comparison_says_which_side_is_illegal() {
     check(&["explain", PAPER, "--why-not", ""], 2);
 }
 
+fn json(text: &str) -> serde_json::Value {
+    serde_json::from_str(text).expect("JSON")
+}
+
+#[test]
+fn the_output_layer_does_not_hide_behind_a_slower_stage() {
+    // Stage 0 is the slowest of the first layout, the last of the second.
+    let layouts = ["11x3+7", "10x4"].map(|layers| format!("pipeline_parallel=4,layers={layers}"));
+    let diff = ["diff", PAPER, "--format", "json"];
+    let diff = [
+        &diff[..],
+        &["--layout", &layouts[0], "--layout", &layouts[1]],
+    ]
+    .concat();
+    let document = json(&check(&diff, 3).0);
+    let terms = document["time"].as_array().expect("terms");
+    let head = terms.iter().find(|term| term["component"] == "head");
+    let head = head.expect("the output layer");
+    assert!(head["left_s"].as_f64().expect("seconds") > 0.0, "{head}");
+    assert_eq!(head["left_s"], head["right_s"]);
+    assert_eq!(document["left"]["prediction"]["slowest_stage"], 0);
+    assert_eq!(document["right"]["prediction"]["slowest_stage"], 3);
+    let evaluate = ["evaluate", PAPER, "--layout", &layouts[0]];
+    let table = check(&evaluate, 3).0;
+    for shown in ["step time, mean of 4 stages", "bubble (stage 0 is the slowest)"] {
+        assert!(table.contains(shown), "{table}");
+    }
+}
+
+#[test]
+fn layouts_of_a_job_of_flags_are_compared() {
+    let job = "--model llama-13b --cluster dgx-a100-80gb --gpus 64 --sequence-length 2048 --global-batch 512";
+    let layouts = "--layout tensor_parallel=2 --layout tensor_parallel=4";
+    let line = format!("diff {job} {layouts}");
+    let (stdout, _) = check(&line.split(' ').collect::<Vec<_>>(), 0);
+    assert!(stdout.contains("B instead of A loses"), "{stdout}");
+    let (_, stderr) = check(&["diff", "--model", "llama-13b"], 2);
+    assert!(stderr.contains("or flags such as `--model`"), "{stderr}");
+}
+
+#[test]
+fn different_jobs_are_compared_by_utilisation_and_tokens() {
+    let other = "instances/hagemann-13b-8k-64gpu.toml";
+    let (stdout, _) = check(&["diff", PAPER, other], 0);
+    let (headline, _) = stdout.split_once("\nA: ").expect("layouts follow");
+    let headline = headline.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(headline.contains("tokens/s/GPU: the step times are of different jobs (sequence length"));
+    for never in ["gains", "loses", "difference |"] {
+        assert!(!headline.contains(never), "{headline}");
+    }
+    assert!(!stdout.contains("MFU points"), "{stdout}");
+}
+
+#[test]
+fn a_run_of_tokens_takes_days_and_gpu_hours() {
+    let solve = ["solve", PAPER, "--tokens", "300B"];
+    let (table, _) = check(&solve, 0);
+    let objective = json(&check(&[&solve[..], &["--format", "json"]].concat(), 0).0)["objective"].take();
+    let [days, hours] = ["run_days", "run_gpu_hours"].map(|key| objective[key].as_f64().expect(key));
+    assert!((hours / days / (24.0 * 64.0) - 1.0).abs() < 1e-5);
+    let told = format!("takes {days:.1} days, ");
+    assert!(table.contains(&told) && table.contains(" GPU-hours."), "{table}");
+}
+
+#[test]
+fn answers_say_on_what_few_runs_they_lean() {
+    let evaluate = |layout| {
+        let file = "instances/qwen2.5-32b-4k-64xh100.toml";
+        let evaluate = ["evaluate", file, "--layout", layout, "--format", "json"];
+        json(&check(&evaluate, 0).0)["trust"].take()
+    };
+    let plain = evaluate("tensor_parallel=4,pipeline_parallel=2");
+    let context = evaluate("tensor_parallel=4,pipeline_parallel=2,context_parallel=2");
+    assert_eq!(plain["widened_by"], serde_json::json!([]));
+    assert_eq!(context["widened_by"][0]["mechanism"], "context-parallelism");
+    let band = |trust: &serde_json::Value| trust["step_time_band"].as_f64().expect("a band");
+    assert!(band(&context) > band(&plain));
+}
+
 #[test]
 fn evaluate_shows_every_term() {
     let layout = "tensor_parallel=2,pipeline_parallel=2,micro_batch=2,rmsnorm_kernel=false";

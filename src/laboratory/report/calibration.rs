@@ -1,6 +1,6 @@
 //! What a calibration learned, and what of it was adopted, for people.
 
-use crate::catalog::time_trust;
+use crate::catalog::{DEVIATIONS_OF_80_PERCENT, time_trust};
 use crate::figures::{Figure, Kind, Seen};
 use crate::laboratory::by_name;
 use crate::laboratory::calibrate::{
@@ -275,12 +275,12 @@ fn learned(calibrated: &Calibrated) -> Option<String> {
     };
     let text = format!(
         "Learned beyond the formulas ({adopted}): near these runs step times are corrected by \
-         {:+.1} to {:+.1} %, give or take {:.1} % (one standard deviation; {:.1} % before any \
-         run); far from them by nothing.",
+         {:+.1} to {:+.1} %; 80 % are within ±{:.1} % of that (±{:.1} % before any run); far from \
+         them by nothing.",
         least * 100.0,
         most * 100.0,
-        spread * 100.0,
-        learned.amplitude * 100.0,
+        spread * DEVIATIONS_OF_80_PERCENT * 100.0,
+        learned.amplitude * DEVIATIONS_OF_80_PERCENT * 100.0,
     );
     Some(wrap(&text, 2))
 }
@@ -366,10 +366,11 @@ fn last(subject: &Subject, calibrated: &Calibrated, style: &Style) -> String {
     let cluster = &calibrated.setup.cluster;
     let memory = cluster.calibration.memory;
     let trust = format!(
-        "80 % of step times are now expected within ±{} of the prediction; a predicted peak is off by \
-         {} (one standard deviation).",
+        "80 % of step times are now expected within ±{} of the prediction, and 80 % of peaks \
+         within ±{}.",
         percent(time_trust(cluster, &calibrated.setup.framework).half_width()),
-        percent(memory.scale * std::f64::consts::PI / 3_f64.sqrt()),
+        // Of a logistic distribution.
+        percent(memory.scale * 9_f64.ln()),
     );
     let mut lines = vec![wrap(&trust, 2)];
     match subject.output {

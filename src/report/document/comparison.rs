@@ -29,6 +29,9 @@ pub struct ComparisonBody {
     pub left: SideDocument,
     /// The second.
     pub right: SideDocument,
+    /// In what the jobs differ so that their step times are not of the same work; empty where they are.
+    #[serde(default)]
+    pub jobs_differ_in: Vec<String>,
     /// Utilisation of the second minus that of the first (shares).
     pub mfu_difference: f64,
     /// Step time of the second minus that of the first, in seconds.
@@ -148,7 +151,9 @@ impl ComparisonBody {
             })
             .collect();
         memory.sort_by(|a, b| b.difference_gib.abs().total_cmp(&a.difference_gib.abs()));
+        let jobs_differ_in = differences(&left.job, &right.job);
         Self {
+            jobs_differ_in,
             mfu_difference: rounded(gained),
             step_time_difference_s: rounded(change),
             time,
@@ -157,6 +162,28 @@ impl ComparisonBody {
             right,
         }
     }
+}
+
+/// In what two jobs differ so that a step of one is not a step of the other.
+fn differences(one: &JobDocument, other: &JobDocument) -> Vec<String> {
+    let pairs = [
+        (
+            "model",
+            one.model != other.model || one.parameters != other.parameters,
+        ),
+        ("GPUs", one.gpus != other.gpus),
+        (
+            "sequence length",
+            one.sequence_length != other.sequence_length,
+        ),
+        ("global batch", one.global_batch != other.global_batch),
+        (
+            "MFU convention",
+            one.mfu_convention != other.mfu_convention,
+        ),
+    ];
+    let differing = pairs.into_iter().filter(|(_, differs)| *differs);
+    differing.map(|(name, _)| name.to_owned()).collect()
 }
 
 impl SideDocument {
@@ -243,6 +270,16 @@ mod tests {
         let body = ComparisonBody::new(side(26.53), side(26.53));
         assert!(body.time.iter().all(|term| term.difference_s.abs() < 1e-12));
         assert!(body.time.iter().all(|term| term.mfu == Some(0.0)));
+    }
+
+    #[test]
+    fn other_jobs_are_named() {
+        assert!(ComparisonBody::new(side(26.53), side(30.0)).jobs_differ_in.is_empty());
+        let mut other = side(30.0);
+        other.job.global_batch *= 2;
+        other.job.gpus *= 4;
+        let body = ComparisonBody::new(side(26.53), other);
+        assert_eq!(body.jobs_differ_in, ["GPUs", "global batch"]);
     }
 
     #[test]

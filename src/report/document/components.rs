@@ -93,6 +93,6 @@ amounts!(
     MemoryComponents of StageMemory: MemoryComponent by Bytes in "gib"
 );
 amounts!(
-    "Time of one optimizer step by component, in seconds: work of the slowest stage over all\nmicro-batches, then what pipeline, network between replicas and optimizer add.",
+    "Time of one optimizer step by component, in seconds: work over all micro-batches, the\nmean of the pipeline stages, then what pipeline, network between replicas and optimizer add.",
     TimeDocument of StepTime: TimeComponent by Seconds in "s"
 );

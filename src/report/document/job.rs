@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::rounded;
-use crate::catalog::{Evidence, time_trust};
+use crate::catalog::{self, Evidence, Mechanism, Support, TimeTrust};
 use crate::cluster::{CalibrationKind, Cluster};
 use crate::cost_model::discrepancy;
 use crate::framework::Framework;
@@ -48,6 +48,9 @@ pub struct Trust {
     /// What is known of runs like these; the error follows it.
     #[serde(default)]
     pub evidence: Evidence,
+    /// Mechanisms of the layout that few measured runs support, and that widen the error.
+    #[serde(default)]
+    pub widened_by: Vec<ScarceDocument>,
     /// Typical relative error of a predicted step time (a share).
     pub step_time_error: f64,
     /// 80 % of step times are within `exp(± this)` of the prediction.
@@ -59,6 +62,16 @@ pub struct Trust {
     /// there is no layout.
     #[serde(default)]
     pub learned: Option<LearnedDocument>,
+}
+
+/// A mechanism that few measured runs support.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ScarceDocument {
+    /// The mechanism.
+    pub mechanism: Mechanism,
+    /// What is known of it.
+    #[serde(flatten)]
+    pub support: Support,
 }
 
 /// What was learned of runs beyond the formulas (shares of the step time).
@@ -96,10 +109,15 @@ impl Trust {
     /// Trust in any prediction of a cluster under a framework.
     #[must_use]
     pub fn new(cluster: &Cluster, framework: &Framework) -> Self {
-        let (calibration, time) = (&cluster.calibration, time_trust(cluster, framework));
+        Self::of(cluster, catalog::time_trust(cluster, framework))
+    }
+
+    fn of(cluster: &Cluster, time: TimeTrust) -> Self {
+        let calibration = &cluster.calibration;
         Self {
             calibration: calibration.kind,
             evidence: time.evidence,
+            widened_by: Vec::new(),
             step_time_error: rounded(time.error),
             step_time_band: rounded(time.half_width()),
             source: calibration.source.clone(),
@@ -118,9 +136,15 @@ impl Trust {
                 deviation_elsewhere: rounded(learned.amplitude),
             }
         });
+        let scarce = catalog::scarcely_measured(&layout.combination);
+        let time = catalog::time_trust(&job.cluster, &job.framework).leaning_on(&scarce);
+        let scarce = scarce.into_iter();
         Self {
+            widened_by: scarce
+                .map(|(mechanism, support)| ScarceDocument { mechanism, support })
+                .collect(),
             learned,
-            ..Self::new(&job.cluster, &job.framework)
+            ..Self::of(&job.cluster, time)
         }
     }
 }

@@ -29,7 +29,7 @@ pub use explanation::{
     ChangeDocument, EffectDocument, ExplanationDocument, RepairDocument, WhyNotDocument,
     WhyNotVerdict,
 };
-pub use job::{JobDocument, LearnedDocument, Trust};
+pub use job::{JobDocument, LearnedDocument, ScarceDocument, Trust};
 pub use layout::{LayoutDocument, RecomputedDocument, StageDocument};
 pub use objective::{AskedDocument, CountDocument, CountStatus, ObjectiveDocument};
 pub use pareto::{ParetoDocument, PointDocument};

@@ -21,6 +21,12 @@ pub struct ObjectiveDocument {
     pub at_least_mfu: Option<f64>,
     /// Optimizer steps of the run; null where they are not known.
     pub steps: Option<u64>,
+    /// Time of the run with the chosen layout, in days; null where its steps are not known.
+    #[serde(default)]
+    pub run_days: Option<f64>,
+    /// GPU time of the run with the chosen layout, in hours; null where its steps are not known.
+    #[serde(default)]
+    pub run_gpu_hours: Option<f64>,
     /// The chosen number of GPUs; null where none meets the demands.
     pub gpus: Option<u32>,
     /// Numbers of GPUs that were to be tried.
@@ -88,12 +94,17 @@ impl ObjectiveDocument {
         let seconds = |duration: Option<Seconds>| duration.map(|time| rounded(time.value()));
         let cluster = &answer.instance.job.cluster;
         let counts = answer.counts.iter();
+        let run_hours = answer.outcome.plan().zip(goal.steps).map(|(plan, steps)| {
+            plan.choice.prediction.step_time.value() * steps as f64 / 3600.0
+        });
         Self {
             name: goal.objective,
             deadline_s: seconds(goal.deadline),
             longest_step_s: seconds(goal.longest_step()),
             at_least_mfu: goal.at_least_mfu.map(|mfu| rounded(mfu.value())),
             steps: goal.steps,
+            run_days: run_hours.map(|hours| rounded(hours / 24.0)),
+            run_gpu_hours: run_hours.map(|hours| rounded(hours * f64::from(cluster.gpus))),
             gpus: answer.outcome.plan().map(|_| cluster.gpus),
             counts_tried: goal.counts.len() as u64,
             asked: AskedDocument {

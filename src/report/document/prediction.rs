@@ -12,8 +12,17 @@ use crate::quantity::{Bytes, Seconds};
 /// Time and memory of one layout.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PredictionDocument {
-    /// Model FLOP utilisation (a share, 0 to 1).
+    /// Model FLOP utilisation by the job's convention (a share, 0 to 1).
     pub mfu: f64,
+    /// The same by the convention `paper`.
+    #[serde(default)]
+    pub mfu_paper: f64,
+    /// The same by the convention `causal`.
+    #[serde(default)]
+    pub mfu_causal: f64,
+    /// TFLOP/s per GPU of the arithmetic that `mfu` counts.
+    #[serde(default)]
+    pub tflops_per_gpu: f64,
     /// Duration of one optimizer step, in seconds: the sum of `time`.
     pub step_time_s: f64,
     /// Training tokens per second and GPU.
@@ -22,6 +31,9 @@ pub struct PredictionDocument {
     pub oom_probability: f64,
     /// Memory by pipeline stage against the capacity of a GPU.
     pub memory: MemoryDocument,
+    /// Position of the pipeline stage that works the longest, the first of equals.
+    #[serde(default)]
+    pub slowest_stage: u64,
     /// Step time by component, in seconds.
     pub time: TimeDocument,
 }
@@ -54,6 +66,9 @@ impl PredictionDocument {
         let stages = prediction.memory.stages.iter();
         Self {
             mfu: rounded(prediction.mfu.value()),
+            mfu_paper: rounded(prediction.mfu_paper.value()),
+            mfu_causal: rounded(prediction.mfu_causal.value()),
+            tflops_per_gpu: rounded(prediction.throughput_per_gpu.value() / 1e12),
             step_time_s: seconds(prediction.step_time),
             tokens_per_s_per_gpu: rounded(prediction.tokens_per_second_per_gpu),
             oom_probability: rounded_probability(prediction.oom_probability),
@@ -62,6 +77,7 @@ impl PredictionDocument {
                 peak_gib: gib(prediction.memory.peak()),
                 stages: stages.map(StageMemoryDocument::new).collect(),
             },
+            slowest_stage: prediction.slowest_stage as u64,
             time: TimeDocument::new(&prediction.time, seconds),
         }
     }

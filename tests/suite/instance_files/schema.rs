@@ -20,6 +20,16 @@ fn the_shipped_schema_is_that_of_the_reader() {
     );
 }
 
+#[test]
+fn the_schema_refuses_the_risks_that_the_reader_refuses() {
+    let risk = &instance::json_schema()["properties"]["limits"]["properties"]["max_oom_risk"];
+    let bounds = ["exclusiveMinimum", "exclusiveMaximum"].map(|key| risk[key].as_f64());
+    assert_eq!(bounds, [Some(0.0), Some(1.0)]);
+    for refused in ["0", "1", "1.5", "-0.1"] {
+        assert!(with_sets(&[&format!("limits.max_oom_risk={refused}")]).is_err());
+    }
+}
+
 /// The paths of all keys that the schema knows.
 fn keys(schema: &Json, root: &Json, path: &str, found: &mut Vec<String>) {
     let schema = match schema["$ref"].as_str() {
