@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn a_step_of_70_percent_by_the_paper_is_of_62_causal() {
-        let larger = catalog::model("qwen2.5-32b").expect("it is in the catalog");
+        let other = catalog::model("llama-3-8b").expect("it is in the catalog");
         let network = Transformer {
             layers: 28,
             hidden: 3584,
@@ -62,7 +62,7 @@ mod tests {
             head_width: 128,
             feed_forward_width: 18_944,
             vocabulary: 152_064,
-            ..larger
+            ..other
         };
         let [paper, causal] = [FlopConvention::Paper, FlopConvention::Causal]
             .map(|convention| per_token(&network, 4096, convention));
