@@ -43,8 +43,6 @@ choice!(
     Mechanism {
         /// Context parallelism.
         ContextParallelism = "context-parallelism",
-        /// Several model chunks per pipeline rank.
-        Interleaving = "interleaving",
         /// Zero-bubble schedules.
         ZeroBubble = "zero-bubble",
     }
@@ -54,7 +52,6 @@ impl Mechanism {
     fn is_used(self, combination: &Combination) -> bool {
         match self {
             Self::ContextParallelism => combination.context_parallel > 1,
-            Self::Interleaving => combination.virtual_stages > 1,
             Self::ZeroBubble => matches!(
                 combination.schedule,
                 Schedule::ZeroBubble1p | Schedule::ZeroBubble2p
@@ -67,7 +64,6 @@ impl Mechanism {
     pub const fn words(self) -> &'static str {
         match self {
             Self::ContextParallelism => "context parallelism",
-            Self::Interleaving => "interleaving",
             Self::ZeroBubble => "a zero-bubble schedule",
         }
     }
