@@ -212,8 +212,8 @@ mod tests {
             evidence: Evidence::SameGpu,
             error: 0.16,
         };
-        let widths = [plain, context, both]
-            .map(|it| base.leaning_on(&scarcely_measured(&it)).half_width());
+        let widths =
+            [plain, context, both].map(|it| base.leaning_on(&scarcely_measured(&it)).half_width());
         assert!(widths.is_sorted_by(|one, other| one < other), "{widths:?}");
         assert_eq!(KNOWN.mechanisms.len(), Mechanism::COUNT);
     }

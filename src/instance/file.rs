@@ -5,8 +5,8 @@ use serde_json::{Value as Json, json};
 use super::constraint::ConstraintList;
 use super::search::SearchSection;
 use crate::catalog::sections::{ClusterSection, FrameworkSection, ModelSection};
-use crate::reading::{self, Node, Problems, Value as _};
 use crate::reading::section::section;
+use crate::reading::{self, Node, Problems, Value as _};
 use crate::workload::{FlopConvention, GradientWidth, Optimizer, Precision};
 
 section! {

@@ -259,8 +259,7 @@ fn alike(body: &ComparisonBody) -> Option<String> {
     let (_, factor) = unit(body);
     let shown = |seconds: f64| format!("{:.2}", seconds * factor);
     let time = body.time.iter().filter(|_| body.jobs_differ_in.is_empty());
-    let same = time
-        .filter(|term| term.left_s > 0.0 && shown(term.left_s) == shown(term.right_s));
+    let same = time.filter(|term| term.left_s > 0.0 && shown(term.left_s) == shown(term.right_s));
     let names: Vec<&str> = same.map(|term| label(&term.component)).collect();
     (!names.is_empty()).then(|| wrap(&format!("Alike in time: {}.", names.join(", ")), 2))
 }

@@ -174,17 +174,22 @@ pub(super) fn trust_notes(
         mfu(prediction.mfu * (-band).exp()),
         mfu((prediction.mfu * band.exp()).min(prediction.mfu.max(1.0))),
     )];
-    notes.extend(trust.widened_by.iter().map(|ScarceDocument { mechanism, support }| {
-        format!(
-            "That is wider for {}, which few runs support ({} of {}).",
-            mechanism.words(),
-            support.runs,
-            match support.sources {
-                1 => "one source".to_owned(),
-                sources => format!("{sources} sources"),
-            }
-        )
-    }));
+    notes.extend(
+        trust
+            .widened_by
+            .iter()
+            .map(|ScarceDocument { mechanism, support }| {
+                format!(
+                    "That is wider for {}, which few runs support ({} of {}).",
+                    mechanism.words(),
+                    support.runs,
+                    match support.sources {
+                        1 => "one source".to_owned(),
+                        sources => format!("{sources} sources"),
+                    }
+                )
+            }),
+    );
     notes.extend(trust.learned.as_ref().map(|learned| {
         format!(
             "Runs of similar layouts correct the step time by {:+.1} %; 80 % are within ±{:.1} % of \
@@ -509,7 +514,8 @@ mod tests {
     #[test]
     fn a_utilisation_above_the_peak_is_explained() {
         let told = |mfu| {
-            let prediction = fixture::prediction(mfu, 10.0, &[fixture::stage(1.0, 1.0, 1.0, 1.0, 1.0)]);
+            let prediction =
+                fixture::prediction(mfu, 10.0, &[fixture::stage(1.0, 1.0, 1.0, 1.0, 1.0)]);
             facts(&PredictionDocument::new(&prediction)).replace("\n  ", " ")
         };
         assert!(!told(0.99).contains("above 100 %"));

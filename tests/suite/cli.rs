@@ -180,7 +180,10 @@ fn the_output_layer_does_not_hide_behind_a_slower_stage() {
     assert_eq!(document["right"]["prediction"]["slowest_stage"], 3);
     let evaluate = ["evaluate", PAPER, "--layout", &layouts[0]];
     let table = check(&evaluate, 3).0;
-    for shown in ["step time, mean of 4 stages", "bubble (stage 0 is the slowest)"] {
+    for shown in [
+        "step time, mean of 4 stages",
+        "bubble (stage 0 is the slowest)",
+    ] {
         assert!(table.contains(shown), "{table}");
     }
 }
@@ -202,7 +205,9 @@ fn different_jobs_are_compared_by_utilisation_and_tokens() {
     let (stdout, _) = check(&["diff", PAPER, other], 0);
     let (headline, _) = stdout.split_once("\nA: ").expect("layouts follow");
     let headline = headline.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(headline.contains("tokens/s/GPU: the step times are of different jobs (sequence length"));
+    assert!(
+        headline.contains("tokens/s/GPU: the step times are of different jobs (sequence length")
+    );
     for never in ["gains", "loses", "difference |"] {
         assert!(!headline.contains(never), "{headline}");
     }
@@ -213,11 +218,16 @@ fn different_jobs_are_compared_by_utilisation_and_tokens() {
 fn a_run_of_tokens_takes_days_and_gpu_hours() {
     let solve = ["solve", PAPER, "--tokens", "300B"];
     let (table, _) = check(&solve, 0);
-    let objective = json(&check(&[&solve[..], &["--format", "json"]].concat(), 0).0)["objective"].take();
-    let [days, hours] = ["run_days", "run_gpu_hours"].map(|key| objective[key].as_f64().expect(key));
+    let objective =
+        json(&check(&[&solve[..], &["--format", "json"]].concat(), 0).0)["objective"].take();
+    let [days, hours] =
+        ["run_days", "run_gpu_hours"].map(|key| objective[key].as_f64().expect(key));
     assert!((hours / days / (24.0 * 64.0) - 1.0).abs() < 1e-5);
     let told = format!("takes {days:.1} days, ");
-    assert!(table.contains(&told) && table.contains(" GPU-hours."), "{table}");
+    assert!(
+        table.contains(&told) && table.contains(" GPU-hours."),
+        "{table}"
+    );
 }
 
 #[test]

@@ -177,10 +177,7 @@ fn differences(one: &JobDocument, other: &JobDocument) -> Vec<String> {
             one.sequence_length != other.sequence_length,
         ),
         ("global batch", one.global_batch != other.global_batch),
-        (
-            "MFU convention",
-            one.mfu_convention != other.mfu_convention,
-        ),
+        ("MFU convention", one.mfu_convention != other.mfu_convention),
     ];
     let differing = pairs.into_iter().filter(|(_, differs)| *differs);
     differing.map(|(name, _)| name.to_owned()).collect()
@@ -274,7 +271,11 @@ mod tests {
 
     #[test]
     fn other_jobs_are_named() {
-        assert!(ComparisonBody::new(side(26.53), side(30.0)).jobs_differ_in.is_empty());
+        assert!(
+            ComparisonBody::new(side(26.53), side(30.0))
+                .jobs_differ_in
+                .is_empty()
+        );
         let mut other = side(30.0);
         other.job.global_batch *= 2;
         other.job.gpus *= 4;

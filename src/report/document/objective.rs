@@ -94,9 +94,10 @@ impl ObjectiveDocument {
         let seconds = |duration: Option<Seconds>| duration.map(|time| rounded(time.value()));
         let cluster = &answer.instance.job.cluster;
         let counts = answer.counts.iter();
-        let run_hours = answer.outcome.plan().zip(goal.steps).map(|(plan, steps)| {
-            plan.choice.prediction.step_time.value() * steps as f64 / 3600.0
-        });
+        let run_hours =
+            answer.outcome.plan().zip(goal.steps).map(|(plan, steps)| {
+                plan.choice.prediction.step_time.value() * steps as f64 / 3600.0
+            });
         Self {
             name: goal.objective,
             deadline_s: seconds(goal.deadline),
