@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use parlayout::catalog::{self, Machine};
 use parlayout::framework::Framework;
@@ -11,7 +11,7 @@ use parlayout::laboratory::calibrate::{
     self, Adoption, FitOptions, Observation, Priors, Residuals,
 };
 use parlayout::laboratory::report::{CalibrationDocument, Subject, calibration};
-use parlayout::laboratory::runs::{Run, RunSetups, Setup};
+use parlayout::laboratory::runs::{Run, RunSetups, RunsError, Setup, template};
 use parlayout::report::{Colour, Document};
 
 use super::logs::LogArguments;
@@ -21,12 +21,12 @@ use super::{Format, SOLVED, print, style};
 #[derive(Debug, Args)]
 pub(crate) struct CalibrateArguments {
     /// Measured runs, one row a run (data/README.md names the columns).
-    #[arg(value_name = "RUNS.csv", required_unless_present = "logs")]
+    #[arg(value_name = "RUNS.csv", required_unless_present_any = ["logs", "template"])]
     runs: Vec<PathBuf>,
     /// The cluster that is nearest to yours: a preset of `parlayout catalog`, or a cluster file. Its
     /// figures are the starting point, from which runs move them.
-    #[arg(long, value_name = "CLUSTER")]
-    cluster: String,
+    #[arg(long, value_name = "CLUSTER", required_unless_present = "template")]
+    cluster: Option<String>,
     /// The framework of the runs; default: what the rows, else the cluster say.
     #[arg(long, value_name = "FRAMEWORK")]
     framework: Option<String>,
@@ -39,6 +39,9 @@ pub(crate) struct CalibrateArguments {
     /// Take the fit over even where it does not predict held-out runs better.
     #[arg(long)]
     always: bool,
+    /// Print a file of runs to fill in: the columns, and an example to replace.
+    #[arg(long, exclusive = true)]
+    template: bool,
     /// Format of the report.
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     format: Format,
@@ -47,8 +50,12 @@ pub(crate) struct CalibrateArguments {
 }
 
 pub(crate) fn run(arguments: &CalibrateArguments, colour: Colour) -> Result<u8> {
+    if arguments.template {
+        print(&template())?;
+        return Ok(SOLVED);
+    }
     arguments.check()?;
-    let machine = instance::read_machine(&arguments.cluster)?;
+    let machine = instance::read_machine(arguments.cluster.as_deref().unwrap_or_default())?;
     let (rows, notes) = rows(arguments, &machine)?;
     let setup = Setup {
         framework: framework(arguments, &machine, &rows)?,
@@ -137,7 +144,8 @@ impl CalibrateArguments {
 fn rows(arguments: &CalibrateArguments, machine: &Machine) -> Result<(Vec<Run>, Vec<String>)> {
     let mut rows = Vec::new();
     for path in &arguments.runs {
-        rows.extend(read(path)?.runs);
+        let file = read(path).map_err(|error| no_table(error, &arguments.runs))?;
+        rows.extend(file.runs);
     }
     let mut notes = Vec::new();
     for (mut run, note) in arguments.logs.runs(&machine.cluster)? {
@@ -149,6 +157,34 @@ fn rows(arguments: &CalibrateArguments, machine: &Machine) -> Result<(Vec<Run>, 
         notes.push(note);
     }
     Ok((rows, notes))
+}
+
+/// The error of a file that is no table of runs; of a log or script with the flags to give it with.
+fn no_table(error: anyhow::Error, files: &[PathBuf]) -> anyhow::Error {
+    let is_csv = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "csv");
+    let is_table = match error.downcast_ref() {
+        Some(RunsError::Csv(path, _) | RunsError::Columns(path, _) | RunsError::Empty(path)) => {
+            is_csv(path)
+        }
+        _ => true,
+    };
+    if is_table {
+        return error;
+    }
+    let others = files.iter().filter(|path| !is_csv(path)).map(|path| {
+        let ending = path.extension().unwrap_or_default().to_string_lossy();
+        let flag = match &*ending {
+            "sh" | "sbatch" | "slurm" | "bash" | "toml" | "yaml" | "yml" => "--launch",
+            _ => "--from-log",
+        };
+        format!("{flag} {}", path.display())
+    });
+    let others: Vec<String> = others.collect();
+    anyhow!(
+        "{error}\nhint: a training log is given with `--from-log`, the script or configuration that \
+         launched it with `--launch`: `{}`",
+        others.join(" ")
+    )
 }
 
 /// The framework of the runs: as given, else that of the rows, which must agree.

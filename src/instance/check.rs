@@ -18,7 +18,7 @@ use crate::workload::{FlopConvention, GradientWidth, Optimizer, Precision, Workl
 const LONGEST_SEQUENCE: u64 = 1 << 27;
 const LARGEST_BATCH: u64 = 1 << 20;
 /// Accepted probability of running out of memory unless the instance says otherwise.
-const DEFAULT_OOM_RISK: f64 = 0.05;
+pub(crate) const DEFAULT_OOM_RISK: f64 = 0.05;
 
 /// The instance that the table describes, or everything that is wrong with it.
 pub(crate) fn check(

@@ -25,6 +25,7 @@ pub(crate) mod resolved;
 mod search;
 
 pub use crate::reading::{InputError, Place, Problem, Problems};
+pub(crate) use check::DEFAULT_OOM_RISK;
 pub use file::json_schema;
 pub use overrides::{Flag, Overrides};
 pub(crate) use resolved::axes_named;

@@ -10,7 +10,7 @@ use parlayout::cluster::CalibrationKind;
 use parlayout::cost_model::Costs;
 use parlayout::instance::{self, Overrides};
 use parlayout::laboratory::calibrate::{
-    self, Adoption, FitOptions, Observation, Priors, Residuals, Speeds, Verdict,
+    self, Adoption, FitOptions, MemoryFigures, Observation, Priors, Residuals, Speeds, Verdict,
 };
 use parlayout::laboratory::runs::{self, Run, RunSetups, Setup, Status};
 use parlayout::plan::Outcome;
@@ -338,4 +338,67 @@ fn the_level_of_speeds_changes_no_choice() {
     let (fast, slow) = (fast.prediction, slow.prediction);
     assert!((slow.step_time / fast.step_time - 1.25).abs() < 1e-12);
     assert!((fast.mfu.value() / slow.mfu.value() - 1.25).abs() < 1e-12);
+}
+
+/// What `calibrate` makes of some of the runs of the tests' own after a change.
+fn calibrated(runs: usize, change: impl Fn(&mut Run)) -> (calibrate::Calibrated, Vec<Observation>) {
+    let mut rows = own_runs();
+    rows.retain(|run| run.status == Status::Ok && run.gpu == "a100-80gb");
+    rows.truncate(runs);
+    rows.iter_mut().for_each(change);
+    let setup = setup();
+    let (observations, _) = calibrate::observe(&rows, &setup);
+    assert_eq!(observations.len(), runs);
+    let calibrated = calibrate::calibrate(
+        &observations.iter().collect::<Vec<_>>(),
+        &Priors::shipped(&setup),
+        &FitOptions::default(),
+        Adoption::Tested,
+        "runs",
+    );
+    (calibrated, observations)
+}
+
+#[test]
+fn runs_seen_to_fit_stay_legal() {
+    // Many micro-batches of 4 need more than a GPU has by the shipped figures; the rows say that they ran.
+    let large = |run: &mut Run| {
+        run.micro_batch = Some(4);
+        run.global_batch = Some(512);
+        run.tensor_parallel = Some(1);
+        run.pipeline_parallel = Some(1);
+        run.data_parallel = run.gpus;
+        run.checkpointing = "selective".to_owned();
+        run.peak_memory = Some(76.0);
+    };
+    let peak = |run: &mut Run| run.peak_memory = run.peak_memory.map(|_| 78.0);
+    let changes: [(usize, &dyn Fn(&mut Run)); 4] =
+        [(1, &large), (5, &large), (5, &peak), (12, &peak)];
+    for (count, change) in changes {
+        let (calibrated, observations) = calibrated(count, change);
+        for (run, compared) in observations.iter().zip(&calibrated.runs) {
+            let risk = compared.oom_probability.expect("it is stated").after;
+            assert!(risk <= 0.05, "{count} runs: {}: {risk}", run.place);
+            let again = run.predicted_peaks(&run.job(&calibrated.setup)).0.gib();
+            assert!((again - compared.peak_gib.predicted.after).abs() < 1e-9);
+        }
+    }
+}
+
+#[test]
+fn what_offsets_each_other_is_adopted_together() {
+    let (calibrated, observations) = calibrated(1, |run| {
+        run.gradient_bytes = Some(4.0);
+        run.peak_memory = Some(30.0);
+    });
+    // Wider gradients alone would predict more, though the run needed less.
+    assert_eq!(calibrated.memory_figures, MemoryFigures::Fitted);
+    assert_eq!(calibrated.facts.len(), 1);
+    let alone = {
+        let mut setup = setup();
+        setup.framework.memory.gradient_bytes = 4.0;
+        observations[0].predicted_peaks(&observations[0].job(&setup)).0
+    };
+    let after = calibrated.runs[0].peak_gib.predicted.after;
+    assert!(30.0 < after && after < alone.gib(), "{after} of {alone}");
 }

@@ -461,4 +461,31 @@ fn runs_that_cannot_calibrate_are_refused() {
         "/nowhere/mine.toml",
     ];
     refused(&nowhere, "cannot write `/nowhere/mine.toml`");
+    let logs = "tests/data/logs/megatron-oom";
+    let [log, script] = ["log", "sh"].map(|ending| format!("{logs}.{ending}"));
+    refused(
+        &["calibrate", &log, &script, "--cluster", "dgx-a100-80gb"],
+        &format!("`--launch`: `--from-log {log} --launch {script}`"),
+    );
+}
+
+#[test]
+fn a_template_of_runs_is_filled_in_by_preset() {
+    let (template, _) = check(&["calibrate", "--template"], 0);
+    let file = std::env::temp_dir().join(format!("parlayout-runs-{}.csv", std::process::id()));
+    let path = file.to_string_lossy();
+    let calibrate = ["calibrate", &path, "--cluster", "dgx-h100-80gb"];
+    // As it is, it teaches nothing.
+    std::fs::write(&file, &template).expect("the folder is writable");
+    let (_, stderr) = check(&calibrate, 2);
+    assert!(stderr.contains("no status stated"), "{stderr}");
+    let filled = template.replace(",,,\n", ",ok,9.5,41.0\n");
+    std::fs::write(&file, &filled).expect("the folder is writable");
+    let (text, _) = check(&calibrate, 0);
+    assert!(text.contains("1 step time, 1 peak"), "{text}");
+    let unknown = filled.replace("llama-3.1-8b", "our-own");
+    std::fs::write(&file, unknown).expect("the folder is writable");
+    let (_, stderr) = check(&calibrate, 2);
+    assert!(stderr.contains("`model` names no preset"), "{stderr}");
+    std::fs::remove_file(&file).expect("it was written");
 }

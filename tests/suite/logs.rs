@@ -158,28 +158,58 @@ fn one_iteration_is_no_step_time() {
     );
 }
 
-#[test]
-fn variables_that_nobody_knows_are_named() {
-    let path = std::env::temp_dir().join(format!("parlayout-unset-{}.sh", std::process::id()));
-    let script = std::fs::read_to_string(project("tests/data/logs/megatron-oom.sh"))
-        .expect("it is there")
-        .replace("--num-layers", "--context-parallel-size $CP --num-layers");
-    std::fs::write(&path, script).expect("the folder is writable");
+/// What is read of a script like `megatron-oom.sh` with one part replaced.
+fn launched(number: u32, from: &str, to: &str) -> Facts {
+    let process = std::process::id();
+    let path = std::env::temp_dir().join(format!("parlayout-{number}-{process}.sh"));
+    let script = std::fs::read_to_string(project("tests/data/logs/megatron-oom.sh"));
+    let script = script.expect("it is there");
+    assert!(script.contains(from), "{from}");
+    std::fs::write(&path, script.replace(from, to)).expect("the folder is writable");
     let launched = logs::launch(&path).expect("it is readable");
     std::fs::remove_file(path).expect("it was written");
+    launched
+}
+
+#[test]
+fn degrees_of_one_line_are_read() {
     let log = logs::read("CUDA out of memory");
-    let message = logs::run("x.log", &log, Facts::default(), launched.clone());
-    let message = message.expect_err("nobody knows").to_string();
-    assert!(
-        message.contains("`--context-parallel-size $CP`"),
-        "{message}"
-    );
-    assert!(
-        message.contains("`--layout context_parallel=…`"),
-        "{message}"
-    );
-    let stated = logs::layout("context_parallel=1").expect("it is right");
-    assert!(logs::run("x.log", &log, stated, launched).is_ok());
+    let scripts = [
+        ("TP=${TP:-1}\nPP=2 # stages", "TP=4; PP=2"),
+        (
+            "torchrun --nproc_per_node 8 --nnodes 2 pretrain_gpt.py \\\n    ${GPT_ARGS[@]} ${TRAINING_ARGS} \\\n    --tensor-model-parallel-size $TP",
+            "ARGS=(--tensor-model-parallel-size 4 --nnodes 2)\nrun --nproc_per_node 8 ${ARGS[@]}",
+        ),
+    ];
+    for (number, (from, to)) in (0..).zip(scripts) {
+        let launched = launched(number, from, to);
+        let (run, _) = logs::run("x.log", &log, Facts::default(), launched).expect("complete");
+        assert_eq!(run.tensor_parallel, Some(4), "{to}");
+        assert_eq!(run.pipeline_parallel, Some(2), "{to}");
+    }
+}
+
+#[test]
+fn variables_that_nobody_knows_are_named() {
+    let log = logs::read("CUDA out of memory");
+    let degrees = [
+        ("context-parallel-size", "context_parallel"),
+        ("expert-model-parallel-size", "expert_parallel"),
+        ("num-layers-per-virtual-pipeline-stage", "virtual_stages"),
+    ];
+    for (number, (flag, axis)) in (10..).zip(degrees) {
+        let launched = launched(number, "--num-layers", &format!("--{flag} $N --num-layers"));
+        let message = logs::run("x.log", &log, Facts::default(), launched.clone());
+        let message = message.expect_err("nobody knows").to_string();
+        assert!(message.contains(&format!("`--{flag} $N`")), "{message}");
+        assert!(message.contains(&format!("`--layout {axis}=…`")), "{message}");
+        let stated = logs::layout(&format!("{axis}=1")).expect("it is right");
+        assert!(logs::run("x.log", &log, stated, launched).is_ok());
+    }
+    let launched = launched(20, "--tensor-model-parallel-size $TP", "--tensor-model-parallel-size four");
+    let message = logs::run("x.log", &log, Facts::default(), launched);
+    let message = message.expect_err("it is no number").to_string();
+    assert!(message.contains("the tensor-parallel degree"), "{message}");
 }
 
 #[test]

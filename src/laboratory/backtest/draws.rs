@@ -6,7 +6,7 @@ use serde::Serialize;
 use rayon::prelude::*;
 
 use crate::laboratory::calibrate::{
-    self, Adoption, FitOptions, Observation, Priors, Speeds, Verdict,
+    self, Adoption, FitOptions, Observation, Priors, Speeds,
 };
 use crate::laboratory::runs::{Setup, Skip};
 
@@ -162,18 +162,13 @@ impl Draw {
         let (tested, name) = (Adoption::Tested, &setting.name);
         let tested = calibrate::calibrate(&evidence, &priors, &options, tested, name);
         let mut always = tested.clone();
-        always.adopt(Adoption::Always, name);
+        always.adopt(&evidence, Adoption::Always, name);
         let rest = setting.cases.iter().enumerate();
         let rest = rest.filter(|(index, _)| !drawn.contains(index));
         let rest: Vec<&Case> = rest.map(|(_, case)| *case).collect();
         let predicted = |setup: &Setup| predicted(&rest, setup, max_oom_risk);
         let (zero_shot, calibrated) = (predicted(before)?, predicted(&always.setup)?);
-        let memory = tested.memory.verdict == Some(Verdict::Accepted);
-        let accepted = match (tested.speeds, memory) {
-            (Speeds::Shipped, false) => zero_shot.clone(),
-            (Speeds::Fitted, true) => calibrated.clone(),
-            _ => predicted(&tested.setup)?,
-        };
+        let accepted = predicted(&tested.setup)?;
         Ok(Self {
             samples: [zero_shot, calibrated, accepted],
             speeds: vec![tested.speeds],

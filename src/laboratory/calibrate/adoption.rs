@@ -16,6 +16,9 @@ use crate::cluster::{CalibrationKind, MemoryError};
 use crate::figures::Seen;
 use crate::laboratory::runs::{Setup, Status};
 
+use super::comparison::{Compared, compared};
+use super::seen_to_fit;
+
 /// When fitted figures take the place of the shipped ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Adoption {
@@ -32,6 +35,16 @@ choice!(
         Shipped = "shipped",
         /// The shipped ones times one factor on every duration.
         Level = "level",
+        /// The fitted ones.
+        Fitted = "fitted",
+    }
+);
+
+choice!(
+    /// Which memory figures are in use.
+    MemoryFigures {
+        /// The shipped ones.
+        Shipped = "shipped",
         /// The fitted ones.
         Fitted = "fitted",
     }
@@ -64,14 +77,19 @@ pub struct Calibrated {
     pub evidence: Evidence,
     /// The fit to all runs, whether it is adopted or not.
     pub fitted: Fitted,
+    /// Cluster and framework before.
+    pub shipped: Setup,
     /// Cluster and framework to use.
     pub setup: Setup,
     /// One factor on every duration in place of the fit; `None` without timed runs.
     pub level: Option<Level>,
     /// The speeds that were adopted.
     pub speeds: Speeds,
-    /// How the shipped speeds were obtained.
-    pub base: CalibrationKind,
+    /// The memory figures that were adopted.
+    pub memory_figures: MemoryFigures,
+    /// By how much predicted peaks, as logarithms, are now taken to be too high, so that runs seen to fit
+    /// are accepted; 0 where they are anyway.
+    pub memory_raised: f64,
     /// Step times.
     pub time: Part,
     /// Memory.
@@ -82,6 +100,8 @@ pub struct Calibrated {
     pub facts: Vec<Fact>,
     /// Runs that the fit misses by far.
     pub outliers: Vec<Outlier>,
+    /// Every run, predicted before and after.
+    pub runs: Vec<Compared>,
 }
 
 /// Fits, cross-validates and decides what to adopt. `source` names the runs.
@@ -120,6 +140,7 @@ pub fn calibrate(
             peaks: count(|run| run.peak.is_some()),
             out_of_memory: count(|run| run.status == Status::OutOfMemory),
         },
+        shipped: priors.setup.clone(),
         setup: priors.setup.clone(),
         time: part(Seen::InTime),
         memory: part(Seen::InMemory),
@@ -127,54 +148,78 @@ pub fn calibrate(
         fitted,
         level,
         speeds: Speeds::Shipped,
-        base: priors.setup.cluster.calibration.kind,
+        memory_figures: MemoryFigures::Shipped,
+        memory_raised: 0.0,
         stated: stated::by_all(observations),
         facts: Vec::new(),
+        runs: Vec::new(),
     };
-    calibrated.adopt(adoption, source);
+    calibrated.adopt(observations, adoption, source);
     calibrated
 }
 
 impl Calibrated {
-    /// Takes over what is accepted, and states how far to trust it.
-    pub fn adopt(&mut self, adoption: Adoption, source: &str) {
+    /// Takes over what is accepted of the fit to these runs, and states how far to trust it.
+    pub fn adopt(&mut self, observations: &[&Observation], adoption: Adoption, source: &str) {
         let adopted = |part: &Part| match part.verdict {
             Some(verdict) => verdict == Verdict::Accepted || adoption == Adoption::Always,
             None => false,
         };
+        self.setup = self.shipped.clone();
         // Of a data sheet's speeds even one run knows more.
-        let from_data_sheet = self.base == CalibrationKind::DataSheet;
+        let from_data_sheet =
+            self.shipped.cluster.calibration.kind == CalibrationKind::DataSheet;
         self.speeds = match self.level_verdict() {
             _ if adopted(&self.time) => Speeds::Fitted,
             Some(Verdict::Accepted) => Speeds::Level,
             Some(Verdict::Untested) if from_data_sheet => Speeds::Level,
             _ => Speeds::Shipped,
         };
-        let memory = adopted(&self.memory);
-        if let Some(Level { estimate, .. }) = &self.level {
-            let factor = match self.speeds {
-                Speeds::Level => estimate.fitted,
-                Speeds::Shipped | Speeds::Fitted => estimate.shipped,
-            };
-            self.setup.set(estimate.prior.parameter, factor);
+        if let Some(Level { estimate, .. }) = &self.level
+            && self.speeds == Speeds::Level
+        {
+            self.setup.set(estimate.prior.parameter, estimate.fitted);
         }
-        for estimate in &self.fitted.estimates {
-            let parameter = estimate.prior.parameter;
-            let taken = if parameter.is_seen(Seen::InMemory) {
-                memory
-            } else {
-                self.speeds == Speeds::Fitted
-            };
-            if taken {
-                self.setup.set(parameter, estimate.fitted);
-            }
-        }
-        self.facts = stated::take_over(&self.stated, &mut self.setup);
         if self.speeds == Speeds::Fitted {
+            self.take_fitted(Seen::InTime);
             let learned = &self.fitted.setup.cluster.discrepancy;
             self.setup.cluster.discrepancy.clone_from(learned);
         }
-        self.state_trust(memory, source);
+        self.facts = stated::take_over(&self.stated, &mut self.setup);
+        self.memory_figures = if adopted(&self.memory) || self.memory_belongs(observations) {
+            MemoryFigures::Fitted
+        } else {
+            MemoryFigures::Shipped
+        };
+        if self.memory_figures == MemoryFigures::Fitted {
+            self.take_fitted(Seen::InMemory);
+            stated::take_over(&self.stated, &mut self.setup);
+        }
+        self.state_trust(source);
+        self.memory_raised = seen_to_fit::raise(observations, &mut self.setup);
+        if self.memory_raised > 0.0 {
+            let source = &mut self.setup.cluster.calibration.source;
+            source.push_str("; memory shift raised for runs seen to fit");
+        }
+        self.runs = compared(observations, &self.shipped, &self.setup);
+    }
+
+    fn take_fitted(&mut self, seen: Seen) {
+        for estimate in &self.fitted.estimates {
+            let parameter = estimate.prior.parameter;
+            if parameter.is_seen(seen) {
+                self.setup.set(parameter, estimate.fitted);
+            }
+        }
+    }
+
+    /// Whether memory figures that nothing tested have to be taken: they were fitted beside a stated
+    /// figure that is taken over and may offset it, or the shipped ones condemn a run seen to fit.
+    fn memory_belongs(&self, observations: &[&Observation]) -> bool {
+        let offsets = |fact: &Fact| fact.parameter.is_seen(Seen::InMemory);
+        self.memory.verdict == Some(Verdict::Untested)
+            && (self.facts.iter().any(offsets)
+                || seen_to_fit::excess(observations, &self.setup) > 0.0)
     }
 
     /// Whether the level is better than the shipped figures; `None` without timed runs.
@@ -184,7 +229,8 @@ impl Calibrated {
         Some(validation.map_or(Verdict::Untested, Validation::verdict))
     }
 
-    fn state_trust(&mut self, memory: bool, source: &str) {
+    fn state_trust(&mut self, source: &str) {
+        let memory = self.memory_figures == MemoryFigures::Fitted;
         let Setup { cluster, framework } = &mut self.setup;
         let before = catalog::time_trust(cluster, framework).error;
         let calibration = &mut cluster.calibration;

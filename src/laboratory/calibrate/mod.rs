@@ -6,6 +6,7 @@
 //! [`discrepancy`].
 
 mod adoption;
+mod comparison;
 pub mod cross_validation;
 pub mod discrepancy;
 mod fit;
@@ -15,10 +16,14 @@ mod observation;
 mod outliers;
 mod priors;
 mod rows;
+mod seen_to_fit;
 mod simulator;
 mod stated;
 
-pub use adoption::{Adoption, Calibrated, Evidence, Part, Speeds, calibrate, memory_error};
+pub use adoption::{
+    Adoption, Calibrated, Evidence, MemoryFigures, Part, Speeds, calibrate, memory_error,
+};
+pub use comparison::{Compared, Measured, Predicted};
 pub use cross_validation::{Measure, Score, Validation, Verdict};
 pub use fit::{Confusion, Estimate, FitOptions, Fitted, Residuals, fit};
 pub use level::Level;

@@ -31,7 +31,9 @@ pub struct Observation {
 /// The step time behind a stated utilisation, where the vocabulary that it counts is stated too.
 fn from_utilisation(run: &Run, job: &Job) -> Option<Seconds> {
     let mfu = run.mfu.filter(|&mfu| mfu > 0.0)?;
-    run.vocabulary.filter(|&vocabulary| vocabulary > 0)?;
+    let has_vocabulary = run.vocabulary.is_some_and(|vocabulary| vocabulary > 0);
+    // A row without a shape names a preset, whose vocabulary is known.
+    (has_vocabulary || run.layers.is_none()).then_some(())?;
     let one = Seconds::new(1.0);
     Some(one * (flops::utilisation(job, one).value() / mfu))
 }

@@ -96,7 +96,7 @@ mod tests {
             let message = layout(text).expect_err("it is wrong");
             assert!(message.contains(part), "{message}");
         };
-        wrong("tp=4", "has no `tp`");
+        wrong("xp=4", "has no `xp`");
         wrong("tensor_parallel", "is not `key=value`");
         wrong("tensor_parallel=0", "is a whole number");
         wrong("sequence_parallel=2", "is one of");

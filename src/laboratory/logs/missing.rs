@@ -2,8 +2,12 @@
 
 use super::facts::Facts;
 
+/// The flags that state virtual stages.
+const VIRTUAL_STAGES: &str = "virtual_pipeline_model_parallel_size \
+     num_virtual_stages_per_pipeline_rank num_layers_per_virtual_pipeline_stage";
+
 /// What must be known, the columns that say it, and the flags of scripts that do, without sections.
-const NEEDED: [(&str, &str, &str); 10] = [
+const NEEDED: [(&str, &str, &str); 12] = [
     (
         "the network",
         "layers hidden heads ffn",
@@ -42,6 +46,12 @@ const NEEDED: [(&str, &str, &str); 10] = [
         "context_parallel_size context_parallel_degree",
     ),
     (
+        "the expert-parallel degree",
+        "expert_parallel",
+        "expert_model_parallel_size",
+    ),
+    ("the virtual stages", "virtual_stages", VIRTUAL_STAGES),
+    (
         "what is recomputed",
         "checkpointing",
         "recompute_granularity mode",
@@ -60,7 +70,26 @@ fn flag(columns: &str) -> String {
 }
 
 /// Columns for which the usual value stands in unless a script states another.
-const USUAL: [&str; 3] = ["kv_heads", "context_parallel", "checkpointing"];
+const USUAL: [&str; 5] = [
+    "kv_heads",
+    "context_parallel",
+    "expert_parallel",
+    "virtual_stages",
+    "checkpointing",
+];
+
+/// The flag among these, without sections, whose value a script does not state, with what it says.
+fn unknown<'a>(facts: &'a Facts, flags: &str) -> Option<(&'a String, &'a String)> {
+    facts.unset.iter().find(|(name, _)| {
+        let name = name.rsplit('.').next();
+        flags.split(' ').any(|flag| Some(flag) == name)
+    })
+}
+
+/// Whether nobody knows the virtual stages before the script runs.
+pub(super) fn has_unknown_virtual_stages(facts: &Facts) -> bool {
+    unknown(facts, VIRTUAL_STAGES).is_some()
+}
 
 /// What must be known of the job and is not, with the arguments of the command line that state it. A
 /// flag of a script whose value nobody knows is named.
@@ -70,10 +99,7 @@ pub(super) fn missing(facts: &Facts) -> Option<(String, String)> {
         columns.any(|column| facts.text(column).is_none())
     });
     let missing = absent.filter_map(|&(what, columns, arguments)| {
-        let stated = facts.unset.iter().find(|(name, _)| {
-            let name = name.rsplit('.').next();
-            arguments.split(' ').any(|argument| Some(argument) == name)
-        });
+        let stated = unknown(facts, arguments);
         if stated.is_none() && USUAL.contains(&columns) {
             return None;
         }

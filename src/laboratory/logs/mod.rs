@@ -18,6 +18,7 @@ mod run;
 mod scan;
 mod settings;
 mod shell;
+mod shell_words;
 mod torchtitan_config;
 mod yaml;
 

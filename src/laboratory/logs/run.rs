@@ -2,7 +2,7 @@
 
 use super::facts::Facts;
 use super::log::{Log, Peak};
-use super::missing::missing;
+use super::missing::{has_unknown_virtual_stages, missing};
 use super::note;
 use crate::laboratory::runs::Run;
 
@@ -128,7 +128,8 @@ fn completed(mut facts: Facts) -> Facts {
         Some(on_a_stage.checked_div(chunk)?.max(1))
     });
     // A log or script that names none has none.
-    facts.note("virtual_stages", chunks.or(Some(1)));
+    let usual = (!has_unknown_virtual_stages(&facts)).then_some(1);
+    facts.note("virtual_stages", chunks.or(usual));
     facts
 }
 

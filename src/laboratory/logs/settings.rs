@@ -36,10 +36,12 @@ impl Settings {
         self.text(keys)?.replace('_', "").parse().ok()
     }
 
-    /// The number, or the usual one.
+    /// The number, or the usual one where nothing is stated.
     pub(super) fn usually(&self, keys: &str, usual: u64) -> Option<u64> {
-        self.number(keys)
-            .or_else(|| self.is_usual(keys).then_some(usual))
+        match self.text(keys) {
+            Some(_) => self.number(keys),
+            None => self.is_usual(keys).then_some(usual),
+        }
     }
 
     /// Whether a switch is on, which it usually is not.

@@ -1,54 +1,146 @@
-//! The part of a shell script that starts a training job: words, variables, flags.
+//! The part of a shell script that starts a training job: variables and flags.
 
 use std::collections::BTreeMap;
 
 use super::settings::Settings;
+use super::shell_words::{Token, closing, tokens};
 
 /// Flags of a script, names without dashes (`tensor-model-parallel-size` becomes
 /// `tensor_model_parallel_size`). Options of `#SBATCH` lines count, other comments do not. Variables
-/// are replaced by what the script assigns to them (`TP=4`, `${TP}`, `${TP:-4}`).
+/// are replaced by what the script assigns to them (`TP=4`, `${TP}`, `${TP:-4}`). What depends on a
+/// condition, an argument or a command is unknown.
 pub(super) fn flags(script: &str) -> Settings {
-    let words = words(script);
-    let mut variables: BTreeMap<String, String> = BTreeMap::new();
-    let mut flags = Settings::default();
-    let mut last: Option<String> = None;
-    for word in &words {
-        if let Some((name, value)) = assignment(word) {
-            let value = expanded(value.trim_start_matches('('), &variables);
-            if !value.is_empty() {
-                variables.insert(name.to_owned(), value);
-            }
-            last = None;
-            continue;
-        }
-        // Arrays: `ARGS=( --flag value )`.
-        let word = word.trim_start_matches('(').trim_end_matches(')');
-        if let Some(flag) = word.strip_prefix("--") {
-            let (name, value) = match flag.split_once('=') {
-                Some((name, value)) => (name, value),
-                None => (flag, ""),
-            };
-            let name = name.replace('-', "_");
-            last = value.is_empty().then(|| name.clone());
-            flags.set(name, value, &variables);
-        } else if let Some(name) = last.take().filter(|_| !is_list(word)) {
-            flags.set(name, word, &variables);
-        }
+    let mut reader = Reader::default();
+    for token in tokens(script) {
+        reader.take(token);
     }
-    flags
+    reader.flags
 }
 
-impl Settings {
-    /// Sets a flag to what was written, as far as it is known.
-    fn set(&mut self, name: String, written: &str, variables: &BTreeMap<String, String>) {
-        let value = expanded(written, variables);
-        let known = !value.contains('$') && (written.is_empty() || !value.is_empty());
-        if known {
-            self.unset.remove(&name);
-            self.values.insert(name, value);
+/// Where in a command a word stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Position {
+    /// It may be the command.
+    #[default]
+    Command,
+    /// It is an argument.
+    Argument,
+    /// It names a variable that the command sets.
+    Variable,
+    /// It is printed.
+    Printed,
+}
+
+#[derive(Debug, Default)]
+struct Reader {
+    /// Values of variables; `None` where nobody knows them before the script runs.
+    variables: BTreeMap<String, Option<String>>,
+    flags: Settings,
+    /// A flag whose value may follow.
+    pending: Option<String>,
+    position: Position,
+    /// Conditions and loops around the command.
+    conditions: u32,
+}
+
+impl Reader {
+    fn take(&mut self, token: Token) {
+        match token {
+            Token::Word(word) => self.word(&word),
+            Token::QuotedEnd => self.flush(),
+            Token::End => {
+                self.flush();
+                self.position = Position::Command;
+            }
+        }
+    }
+
+    /// The pending flag has no value.
+    fn flush(&mut self) {
+        if let Some(name) = self.pending.take() {
+            self.set(name, "");
+        }
+    }
+
+    fn word(&mut self, word: &str) {
+        let position = self.position;
+        if position == Position::Variable {
+            self.variables.insert(word.to_owned(), None);
+            self.position = Position::Argument;
+        }
+        if matches!(position, Position::Printed | Position::Variable)
+            || (position == Position::Command && self.is_keyword(word))
+        {
+            return;
+        }
+        let mut word = word;
+        if let Some((name, value)) = assignment(word) {
+            self.flush();
+            if value.starts_with("--") {
+                word = value;
+            } else {
+                self.assign(name, value);
+                return;
+            }
         } else {
-            self.values.remove(&name);
-            self.unset.insert(name, written.to_owned());
+            self.position = Position::Argument;
+        }
+        if let Some(flag) = word.strip_prefix("--") {
+            self.flush();
+            match flag.split_once('=') {
+                Some((name, value)) => self.set(name.replace('-', "_"), value),
+                None => self.pending = Some(flag.replace('-', "_")),
+            }
+        } else if is_list(word) {
+            self.flush();
+        } else if let Some(name) = self.pending.take() {
+            self.set(name, word);
+        }
+    }
+
+    /// Whether a word at the place of a command belongs to the shell itself.
+    fn is_keyword(&mut self, word: &str) -> bool {
+        match word {
+            "if" | "while" | "until" | "case" => self.conditions += 1,
+            "for" | "select" => {
+                self.conditions += 1;
+                self.position = Position::Variable;
+            }
+            "read" => self.position = Position::Variable,
+            "fi" | "done" | "esac" => self.conditions = self.conditions.saturating_sub(1),
+            "echo" | "printf" => self.position = Position::Printed,
+            "then" | "do" | "else" | "elif" | "{" | "}" => {}
+            _ => return false,
+        }
+        true
+    }
+
+    /// Gives a variable a value. Of two values, one of them under a condition, nobody knows which holds.
+    fn assign(&mut self, name: &str, written: &str) {
+        let appends = name.ends_with('+');
+        let value = expanded(written, &self.variables, DEEPEST);
+        let value = value.filter(|value| !value.is_empty() && value != "(" && !appends);
+        let name = name.trim_end_matches('+');
+        let is_other = |before: &Option<String>| *before != value;
+        let doubtful = self.conditions > 0 && self.variables.get(name).is_some_and(is_other);
+        let value = value.filter(|_| !doubtful);
+        self.variables.insert(name.to_owned(), value);
+    }
+
+    /// Sets a flag to what was written, as far as it is known.
+    fn set(&mut self, name: String, written: &str) {
+        let Settings { values, unset, .. } = &mut self.flags;
+        let value = expanded(written, &self.variables, DEEPEST);
+        let value = value.filter(|value| written.is_empty() || !value.is_empty());
+        let is_other = |before: &String| Some(before) != value.as_ref();
+        let doubtful = self.conditions > 0
+            && (unset.contains_key(&name) || values.get(&name).is_some_and(is_other));
+        if let Some(value) = value.filter(|_| !doubtful) {
+            unset.remove(&name);
+            values.insert(name, value);
+        } else {
+            values.remove(&name);
+            unset.insert(name, written.to_owned());
         }
     }
 }
@@ -60,68 +152,83 @@ fn is_list(word: &str) -> bool {
         .any(|end| word.ends_with(end))
 }
 
-/// The words of a script, without comments and quotes.
-fn words(script: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    for line in script.replace("\\\n", " ").lines() {
-        let line = match line.trim_start().strip_prefix("#SBATCH") {
-            Some(options) => options,
-            None if line.trim_start().starts_with('#') => continue,
-            None => line.split(" #").next().unwrap_or_default(),
-        };
-        let line = line.trim_start().trim_start_matches("export ");
-        words.extend(
-            line.split_whitespace()
-                .map(|word| word.replace(['"', '\''], ""))
-                .filter(|word| !word.is_empty() && word != "\\"),
-        );
-    }
-    words
+const fn is_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
 }
 
-/// `NAME=value`.
+/// `NAME=value`, or `NAME+=value` with the plus in the name.
 fn assignment(word: &str) -> Option<(&str, &str)> {
     let (name, value) = word.split_once('=')?;
-    let plain = !name.is_empty()
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-        && !name.starts_with(|c: char| c.is_ascii_digit());
-    plain.then_some((name, value))
+    let plain = name.strip_suffix('+').unwrap_or(name);
+    let is_plain = !plain.is_empty()
+        && plain.chars().all(is_name)
+        && !plain.starts_with(|c: char| c.is_ascii_digit());
+    is_plain.then_some((name, value))
 }
 
-/// The text with variables replaced; products are worked out.
-fn expanded(text: &str, variables: &BTreeMap<String, String>) -> String {
-    let product = text
-        .strip_prefix("$((")
-        .and_then(|text| text.strip_suffix("))"));
-    if let Some(product) = product {
-        let factors = product.split('*').map(|factor| {
-            let name = factor.trim().trim_matches(['$', '{', '}']);
-            let value = variables.get(name).map_or(name, String::as_str);
-            value.parse::<u64>().ok()
-        });
-        let product: Option<u64> = factors.product();
-        return product.map_or(String::new(), |product| product.to_string());
+/// Longest value, in bytes.
+const LONGEST: usize = 1000;
+/// Most defaults within each other.
+const DEEPEST: usize = 8;
+
+type Variables = BTreeMap<String, Option<String>>;
+
+/// The text with variables replaced; `None` where nobody knows one of them.
+fn expanded(text: &str, variables: &Variables, depth: usize) -> Option<String> {
+    let (mut done, mut rest) = (String::new(), text);
+    while let Some((before, after)) = rest.split_once('$') {
+        done.push_str(before);
+        let value;
+        (value, rest) = match after.chars().next()? {
+            '(' => {
+                let end = closing(after)?;
+                let terms = after[..=end].strip_prefix("((")?.strip_suffix("))")?;
+                (product(terms, variables, depth)?, &after[end + 1..])
+            }
+            '{' => {
+                let end = closing(after)?;
+                let value = variable(&after[1..end], variables, depth)?;
+                (value, &after[end + 1..])
+            }
+            _ => {
+                let end = after.find(|c| !is_name(c)).unwrap_or(after.len());
+                (variable(&after[..end], variables, depth)?, &after[end..])
+            }
+        };
+        done.push_str(&value);
+        if done.len() > LONGEST {
+            return None;
+        }
     }
-    let Some((before, rest)) = text.split_once('$') else {
-        return text.to_owned();
-    };
-    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let (name, rest) = match rest
-        .strip_prefix('{')
-        .and_then(|braced| braced.split_once('}'))
-    {
-        Some(found) => found,
-        None => rest.split_at(rest.find(|c| !is_name(c)).unwrap_or(rest.len())),
-    };
-    // `${NAME:-default}` and `${1:-default}`.
-    let (name, default) = match name.split_once(":-") {
-        Some((name, default)) => (name, Some(default)),
-        None => (name, None),
-    };
-    match variables.get(name).map(String::as_str).or(default) {
-        Some(value) => format!("{before}{value}{}", expanded(rest, variables)),
-        None => text.to_owned(),
+    done.push_str(rest);
+    (done.len() <= LONGEST).then_some(done)
+}
+
+/// `NAME`, or `NAME:-default` and its like.
+fn variable(text: &str, variables: &Variables, depth: usize) -> Option<String> {
+    let (name, operator) = text.split_at(text.find(|c| !is_name(c)).unwrap_or(text.len()));
+    let colon = operator.strip_prefix(':').unwrap_or(operator);
+    let default = colon.strip_prefix(['-', '=']);
+    match variables.get(name) {
+        Some(value) if operator.is_empty() || default.is_some() => value.clone(),
+        Some(_) => None,
+        None => expanded(default?, variables, depth.checked_sub(1)?),
     }
+}
+
+/// `A * B`.
+fn product(terms: &str, variables: &Variables, depth: usize) -> Option<String> {
+    let depth = depth.checked_sub(1)?;
+    let product = terms.split('*').try_fold(1_u64, |product, factor| {
+        let factor = factor.trim();
+        let value = if factor.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+            variable(factor, variables, depth)
+        } else {
+            expanded(factor, variables, depth)
+        };
+        product.checked_mul(value?.parse().ok()?)
+    });
+    product.map(|product| product.to_string())
 }
 
 #[cfg(test)]
@@ -173,5 +280,56 @@ mod tests {
         assert_eq!(found, [("dp", "2$N"), ("pp", "$PP"), ("tp", "${TP}")]);
         assert_eq!(flags.values["bf16"], "");
         assert_eq!(flags.values["x"], "3");
+    }
+
+    /// The values of two flags of a script.
+    fn degrees(script: &str) -> [Option<String>; 2] {
+        let flags = flags(script);
+        ["tp", "pp"].map(|name| flags.values.get(name).cloned())
+    }
+
+    #[test]
+    fn commands_of_one_line_are_told_apart() {
+        let both = ["4", "2"].map(|value| Some(value.to_owned()));
+        for script in [
+            "TP=4; PP=2\nrun --tp $TP --pp $PP",
+            "TP=4;PP=2;run --tp $TP --pp ${PP}",
+            "TP=4 && PP=2 && run --tp=$TP --pp=$PP",
+            "ARGS=(--tp 4 --pp 2)\nrun \"${ARGS[@]}\"",
+            "ARGS=( --tp 4 )\nARGS+=(--pp 2); run ${ARGS[@]}",
+            "ARGS=\"--tp 4 --pp 2\"\nrun $ARGS",
+            "ARGS='--tp 4'; ARGS+=' --pp 2'; run $ARGS",
+            "export TP=${X:-${Y:-4}} PP=\"${Z-2}\"\nrun --tp \"$TP\" \\\n --pp '2' 2>&1 | tee x",
+            "bash -c \"TP=4; PP=2; run --tp $TP --pp $PP\"",
+            "sbatch <<E\nrun --tp 4 --pp 2\nE\n",
+            "echo \"try --tp 8\"; run --tp 4 --pp 2 > log",
+            "if true; then run --tp 4; else run --tp 4; fi; run --pp 2",
+        ] {
+            assert_eq!(degrees(script), both, "{script}");
+        }
+    }
+
+    #[test]
+    fn what_depends_on_more_is_unknown() {
+        for script in [
+            "TP=1\nif [ $1 = 70b ]; then TP=4; fi\nrun --tp $TP --pp $(pwd)",
+            "for TP in 1 2; do run --tp $TP --pp `x`; done",
+            "if x; then A='--tp 4 --pp 1'; else A='--tp 8 --pp 2'; fi",
+            "TP=4; TP=$1; read PP; run --tp $TP --pp $PP",
+            "run --tp ${A%x} --pp $((A+1))",
+        ] {
+            assert_eq!(degrees(script), [None, None], "{script}");
+            let unset: Vec<String> = flags(script).unset.into_keys().collect();
+            assert_eq!(unset, ["pp", "tp"], "{script}");
+        }
+        assert_eq!(degrees("case $1 in --tp) x;; -p|--pp) y;; esac"), [None, None]);
+        assert_eq!(flags("run --bf16 > log").values["bf16"], "");
+    }
+
+    #[test]
+    fn values_that_grow_are_cut_short() {
+        let doubled = "A=$A$A\n".repeat(100);
+        let flags = flags(&format!("A=aaaaaaaa\n{doubled}run --tp $A"));
+        assert!(flags.unset.contains_key("tp"));
     }
 }

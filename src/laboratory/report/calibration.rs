@@ -4,8 +4,8 @@ use crate::catalog::{DEVIATIONS_OF_80_PERCENT, time_trust};
 use crate::figures::{Figure, Kind, Seen};
 use crate::laboratory::by_name;
 use crate::laboratory::calibrate::{
-    Calibrated, Confusion, Estimate, Fact, Measure, Missed, Outlier, SkippedRow, Speeds,
-    Validation, Verdict,
+    Calibrated, Compared, Confusion, Estimate, Fact, Measure, Measured, MemoryFigures, Missed,
+    Outlier, SkippedRow, Speeds, Validation, Verdict,
 };
 use crate::quantity::Bytes;
 use crate::report::joined;
@@ -44,6 +44,7 @@ pub fn calibration(subject: &Subject, calibrated: &Calibrated, style: &Style) ->
         "Taken over, since every run states it:",
         facts(&calibrated.facts),
     ));
+    blocks.extend(raised(calibrated));
     blocks.extend(learned(calibrated));
     let doubts = doubts(&calibrated.fitted.confusions);
     blocks.extend(listed(
@@ -58,6 +59,7 @@ pub fn calibration(subject: &Subject, calibrated: &Calibrated, style: &Style) ->
     blocks.extend(listed(&title, outliers(&calibrated.outliers)));
     let title = format!("{} not used:", count(subject.skipped.len(), "run"));
     blocks.extend(listed(&title, skipped(subject.skipped)));
+    blocks.push(compared(&calibrated.runs, style));
     blocks.push(last(subject, calibrated, style));
     joined(&blocks)
 }
@@ -95,8 +97,20 @@ fn part(calibrated: &Calibrated, seen: Seen, style: &Style) -> Option<String> {
         Verdict::Accepted => Meaning::Good,
         _ => Meaning::Warning,
     };
+    let is_taken = match seen {
+        Seen::InTime => calibrated.speeds == Speeds::Fitted,
+        Seen::InMemory => calibrated.memory_figures == MemoryFigures::Fitted,
+    };
     let text = verdict_text(verdict, seen, validation);
-    let mut lines = vec![style.paint(meaning, &wrap(&format!("{name}: {text}"), 2))];
+    let decision = match (verdict, is_taken) {
+        (Verdict::Accepted, _) => "",
+        (Verdict::Untested, false) => " and not taken (`--always` takes it)",
+        (_, true) => " but is taken",
+        (Verdict::Implausible, false) => " and is not taken: are units and job those of the columns?",
+        (_, false) => " and is not taken",
+    };
+    let text = format!("{name}: {text}{decision}");
+    let mut lines = vec![style.paint(meaning, &wrap(&text, 2))];
     lines.extend(validation.map(|validation| wrap(&errors(validation, seen), 2)));
     lines.extend(level(calibrated).filter(|_| seen == Seen::InTime));
     let estimates = calibrated.fitted.estimates.iter();
@@ -115,28 +129,23 @@ fn verdict_text(verdict: Verdict, seen: Seen, validation: Option<&Validation>) -
             "the fit predicts unseen runs better, and ranks them better"
         }
         (Verdict::Accepted, Seen::InMemory) => "the fit predicts unseen runs better",
-        (Verdict::Untested, _) => {
-            "one run cannot be held out, so the fit is untested and not taken (`--always` takes it)"
-        }
+        (Verdict::Untested, _) => "one run cannot be held out, so the fit is untested",
         (Verdict::ErrorNotBetter, Seen::InTime) if gains => {
-            "the fit predicts unseen runs no better than their level alone and is not taken"
+            "the fit predicts unseen runs no better than their level alone"
         }
         (Verdict::ErrorNotBetter, Seen::InMemory) if gains => {
-            "the fit hardly predicts unseen runs better and is not taken"
+            "the fit hardly predicts unseen runs better"
         }
-        (Verdict::ErrorNotBetter, _) => {
-            "the fit does not predict unseen runs better and is not taken"
-        }
+        (Verdict::ErrorNotBetter, _) => "the fit does not predict unseen runs better",
         (Verdict::RankingNotBetter, _) => {
-            "the fit does not rank unseen runs better by 0.01 or more and is not taken"
+            "the fit does not rank unseen runs better by 0.01 or more"
         }
         (Verdict::Implausible, Seen::InTime) => {
-            "even the fit is off by a factor of two and more and is not taken: is `step_time_s` in \
-             seconds, and the job that of the columns?"
+            "even the fit is off by a factor of two and more (is `step_time_s` in seconds?)"
         }
         (Verdict::Implausible, Seen::InMemory) => {
-            "even the fit is off by a factor of two and more and is not taken: is `peak_memory_gib` in \
-             GiB (2^30 bytes), and the job that of the columns?"
+            "even the fit is off by a factor of two and more (is `peak_memory_gib` in GiB, 2^30 \
+             bytes?)"
         }
     }
 }
@@ -258,6 +267,52 @@ fn facts(facts: &[Fact]) -> Vec<String> {
         format!("{}: {before}, now {after}", short(fact.parameter))
     });
     facts.collect()
+}
+
+/// What was done for runs that fitted and would be refused.
+fn raised(calibrated: &Calibrated) -> Option<String> {
+    let raised = calibrated.memory_raised;
+    let text = format!(
+        "A run that fitted would be refused for its predicted peak. So peaks count {} less from now \
+         on (`memory_shift`), and layouts that are predicted no larger are accepted as well.",
+        percent(1.0 - (-raised).exp()),
+    );
+    (raised > 0.0).then(|| wrap(&text, 2))
+}
+
+/// Every run: what was measured, and what is predicted before and after.
+fn compared(runs: &[Compared], style: &Style) -> String {
+    let header = [
+        "run", "step s", "before", "after", "peak GiB", "before", "after", "ended", "risk", "after",
+    ];
+    let mut table = Table::new(header).right(1..).fit(0).narrow();
+    let first = runs.first().and_then(|run| run.place.file.as_ref());
+    for run in runs {
+        let place = &run.place;
+        let name = match (place.line, &place.file) {
+            (Some(line), file) if file.as_ref() == first => format!("line {line}"),
+            _ => place.to_string(),
+        };
+        let cells = |figure: &Measured, digits: usize| {
+            let predicted = figure.predicted;
+            let numbers = [
+                figure.measured,
+                Some(predicted.before),
+                Some(predicted.after),
+            ];
+            numbers.map(|number| number.map_or("-".to_owned(), |it| format!("{it:.digits$}")))
+        };
+        let ended = if run.ran_out { "oom" } else { "ok" };
+        let risks = run.oom_probability.map(|it| [it.before, it.after].map(risk));
+        let risks = risks.unwrap_or_else(|| ["-", "-"].map(ToOwned::to_owned));
+        let rest = [ended.to_owned()].into_iter().chain(risks);
+        let steps = cells(&run.step_time, 2).into_iter();
+        let peaks = cells(&run.peak_gib, 1).into_iter();
+        table.push([name].into_iter().chain(steps).chain(peaks).chain(rest));
+    }
+    let title = "Every run, measured, and predicted before and after (risk: of running out of memory)";
+    let title = style.paint(Meaning::Heading, &wrap(title, 2));
+    format!("{title}\n\n{}", table.text(style))
 }
 
 /// What was learned beyond the formulas, where it was asked for.

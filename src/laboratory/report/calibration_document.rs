@@ -6,8 +6,8 @@ use serde::Serialize;
 use super::calibration::Subject;
 use super::write_rounded;
 use crate::laboratory::calibrate::{
-    Calibrated, Confusion, Estimate, Evidence, Fact, Measure, Outlier, Part, Score, SkippedRow,
-    Speeds, Verdict,
+    Calibrated, Compared, Confusion, Estimate, Evidence, Fact, Measure, MemoryFigures, Outlier,
+    Part, Score, SkippedRow, Speeds, Verdict,
 };
 use crate::report::document::{Document, Trust};
 
@@ -34,12 +34,18 @@ pub struct CalibrationDocument<'a> {
     adopted_speeds: Speeds,
     /// Memory; null where no run tells of it.
     memory: Option<PartDocument>,
+    /// Which memory figures were adopted: `shipped` or `fitted`.
+    adopted_memory: MemoryFigures,
+    /// By how much `memory_shift` was raised, so that runs seen to fit are accepted.
+    memory_shift_raised: f64,
     /// Every figure that the runs can see, fitted whether it was adopted or not.
     figures: &'a [Estimate],
     /// Figures that every run states, taken over without a fit.
     facts: &'a [Fact],
     /// Pairs of figures that the runs cannot tell apart.
     confusions: &'a [Confusion],
+    /// Every run that was used: measured, and predicted before and after.
+    runs: &'a [Compared],
     /// Runs that the fit misses by far.
     outliers: &'a [Outlier],
     /// What was read from each log.
@@ -108,6 +114,9 @@ impl<'a> CalibrationDocument<'a> {
             level,
             adopted_speeds: calibrated.speeds,
             memory: part(&calibrated.memory),
+            adopted_memory: calibrated.memory_figures,
+            memory_shift_raised: calibrated.memory_raised,
+            runs: &calibrated.runs,
             figures: &calibrated.fitted.estimates,
             facts: &calibrated.facts,
             confusions: &calibrated.fitted.confusions,

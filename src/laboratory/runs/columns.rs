@@ -8,9 +8,16 @@ use csv::StringRecord;
 use super::record::{NECESSARY, OPTIONAL, Status};
 use crate::reading::spelling::nearest;
 
+/// Columns for which the name of a preset in `model` may stand in.
+const SHAPE: [&str; 5] = ["layers", "hidden", "ffn", "heads", "vocab"];
+
 /// Necessary columns that a header lacks, each with a column of the file that may be meant.
 pub(super) fn missing(header: &StringRecord) -> Vec<String> {
-    let absent = NECESSARY.iter().filter(|&&column| !has(header, column));
+    let has_shape = SHAPE.iter().any(|column| has(header, column));
+    let is_named = has(header, "model") && !has_shape;
+    let absent = NECESSARY.iter().filter(|&column| {
+        !has(header, column) && !(is_named && SHAPE.contains(column))
+    });
     absent
         .map(|column| {
             let unknown = header.iter().filter(|name| !is_known(name));

@@ -6,8 +6,10 @@ mod model_run;
 mod record;
 mod setups;
 mod table;
+mod template;
 
 pub use assumed::{Assumed, assumed};
 pub use model_run::{Modelled, Skip, Skipped, Stated, fits, model};
 pub use record::{Place, Run, RunsError, RunsFile, Status, read};
 pub use setups::{RunSetups, Setup, other_gpu};
+pub use template::template;

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::catalog;
 use crate::cluster::Cluster;
 use crate::cost_model::pipeline::even_partition;
 use crate::cost_model::prediction::Prediction;
@@ -242,13 +243,21 @@ fn choice<T>(what: &str, name: &str, parse: impl Fn(&str) -> Option<T>) -> Resul
     Ok(chosen)
 }
 
+/// The network of a row: its shape; without one, the preset that it names.
 fn transformer(run: &Run) -> Result<Transformer, Skip> {
     demand(run.experts.is_none_or(|experts| experts <= 1), || {
         "mixtures of experts are not modelled".to_owned()
     })?;
+    let positive = |count: Option<u64>| count.filter(|&count| count > 0);
+    let sizes = [run.layers.map(u64::from), run.hidden, run.heads];
+    if !run.model.is_empty() && sizes.iter().all(Option::is_none) {
+        let unknown = |_| Skip("no shape stated, and `model` names no preset".to_owned());
+        let mut named = catalog::model(&run.model.to_lowercase()).map_err(unknown)?;
+        named.vocabulary = positive(run.vocabulary).unwrap_or(named.vocabulary);
+        return Ok(named);
+    }
     let heads = stated(run.heads, "heads")?;
     let hidden = stated(run.hidden, "hidden size")?;
-    let positive = |count: Option<u64>| count.filter(|&count| count > 0);
     let key_value_heads = positive(run.key_value_heads).unwrap_or(heads);
     let layers = stated(run.layers, "layers")?;
     demand(layers <= MOST_LAYERS, || {
