@@ -397,7 +397,9 @@ fn what_offsets_each_other_is_adopted_together() {
     let alone = {
         let mut setup = setup();
         setup.framework.memory.gradient_bytes = 4.0;
-        observations[0].predicted_peaks(&observations[0].job(&setup)).0
+        observations[0]
+            .predicted_peaks(&observations[0].job(&setup))
+            .0
     };
     let after = calibrated.runs[0].peak_gib.predicted.after;
     assert!(30.0 < after && after < alone.gib(), "{after} of {alone}");

@@ -202,11 +202,18 @@ fn variables_that_nobody_knows_are_named() {
         let message = logs::run("x.log", &log, Facts::default(), launched.clone());
         let message = message.expect_err("nobody knows").to_string();
         assert!(message.contains(&format!("`--{flag} $N`")), "{message}");
-        assert!(message.contains(&format!("`--layout {axis}=…`")), "{message}");
+        assert!(
+            message.contains(&format!("`--layout {axis}=…`")),
+            "{message}"
+        );
         let stated = logs::layout(&format!("{axis}=1")).expect("it is right");
         assert!(logs::run("x.log", &log, stated, launched).is_ok());
     }
-    let launched = launched(20, "--tensor-model-parallel-size $TP", "--tensor-model-parallel-size four");
+    let launched = launched(
+        20,
+        "--tensor-model-parallel-size $TP",
+        "--tensor-model-parallel-size four",
+    );
     let message = logs::run("x.log", &log, Facts::default(), launched);
     let message = message.expect_err("it is no number").to_string();
     assert!(message.contains("the tensor-parallel degree"), "{message}");

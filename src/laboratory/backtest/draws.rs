@@ -5,9 +5,7 @@ use serde::Serialize;
 
 use rayon::prelude::*;
 
-use crate::laboratory::calibrate::{
-    self, Adoption, FitOptions, Observation, Priors, Speeds,
-};
+use crate::laboratory::calibrate::{self, Adoption, FitOptions, Observation, Priors, Speeds};
 use crate::laboratory::runs::{Setup, Skip};
 
 use super::case::Case;

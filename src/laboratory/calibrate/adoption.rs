@@ -167,8 +167,7 @@ impl Calibrated {
         };
         self.setup = self.shipped.clone();
         // Of a data sheet's speeds even one run knows more.
-        let from_data_sheet =
-            self.shipped.cluster.calibration.kind == CalibrationKind::DataSheet;
+        let from_data_sheet = self.shipped.cluster.calibration.kind == CalibrationKind::DataSheet;
         self.speeds = match self.level_verdict() {
             _ if adopted(&self.time) => Speeds::Fitted,
             Some(Verdict::Accepted) => Speeds::Level,

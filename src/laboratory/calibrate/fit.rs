@@ -93,6 +93,10 @@ fn six_decimals<S: Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S::
 }
 
 /// Writes the key of a figure.
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
 pub(super) fn key<S: Serializer>(figure: &&Figure, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(figure.key)
 }

@@ -99,7 +99,10 @@ pub(super) fn facts(arguments: &Settings) -> Facts {
         );
     for (column, key) in DEGREES {
         facts.note(column, arguments.usually(key, 1));
-        if let Some(text) = arguments.text(key).filter(|_| arguments.number(key).is_none()) {
+        if let Some(text) = arguments
+            .text(key)
+            .filter(|_| arguments.number(key).is_none())
+        {
             facts.unset.insert(key.to_owned(), text.to_owned());
         }
     }

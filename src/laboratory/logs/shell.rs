@@ -322,7 +322,10 @@ mod tests {
             let unset: Vec<String> = flags(script).unset.into_keys().collect();
             assert_eq!(unset, ["pp", "tp"], "{script}");
         }
-        assert_eq!(degrees("case $1 in --tp) x;; -p|--pp) y;; esac"), [None, None]);
+        assert_eq!(
+            degrees("case $1 in --tp) x;; -p|--pp) y;; esac"),
+            [None, None]
+        );
         assert_eq!(flags("run --bf16 > log").values["bf16"], "");
     }
 

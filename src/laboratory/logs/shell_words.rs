@@ -85,7 +85,7 @@ struct Reader<'s> {
     depth: usize,
 }
 
-impl<'s> Reader<'s> {
+impl Reader<'_> {
     fn next(&mut self) -> Option<char> {
         let c = self.rest.chars().next()?;
         self.rest = &self.rest[c.len_utf8()..];
@@ -254,9 +254,18 @@ mod tests {
         check("A=(--a 1 # one\n --b 2)\nrun", "A=( --a 1 --b 2 ; run ;");
         check("run a\\\n b \\\n  c", "run a b c ;");
         check("run 'a b' \"c;d\" e#f", "run a b c , d e#f ;");
-        check("(cd x && run) 2>&1 | tee log", "; cd x ; run ; 1 ; tee log ;");
-        check("#SBATCH --nodes=4\n##SBATCH --x\nrun # y", "--nodes=4 ; run ;");
-        check("run $(($A * 2)) ${B:-c d} `pwd`", "run $(($A * 2)) ${B:-c d} $() ;");
+        check(
+            "(cd x && run) 2>&1 | tee log",
+            "; cd x ; run ; 1 ; tee log ;",
+        );
+        check(
+            "#SBATCH --nodes=4\n##SBATCH --x\nrun # y",
+            "--nodes=4 ; run ;",
+        );
+        check(
+            "run $(($A * 2)) ${B:-c d} `pwd`",
+            "run $(($A * 2)) ${B:-c d} $() ;",
+        );
     }
 
     #[test]

@@ -42,23 +42,23 @@ pub fn calibration(subject: &Subject, calibrated: &Calibrated, style: &Style) ->
     blocks.extend(part(calibrated, Seen::InMemory, style));
     blocks.extend(listed(
         "Taken over, since every run states it:",
-        facts(&calibrated.facts),
+        &facts(&calibrated.facts),
     ));
     blocks.extend(raised(calibrated));
     blocks.extend(learned(calibrated));
     let doubts = doubts(&calibrated.fitted.confusions);
     blocks.extend(listed(
         &style.paint(Meaning::Warning, &wrap(DOUBTFUL, 2)),
-        doubts,
+        &doubts,
     ));
     let title = format!(
         "{} that the fit misses by far (a wrong row, a disturbed run, or something not modelled):",
         count(calibrated.outliers.len(), "run")
     );
     let title = style.paint(Meaning::Warning, &wrap(&title, 2));
-    blocks.extend(listed(&title, outliers(&calibrated.outliers)));
+    blocks.extend(listed(&title, &outliers(&calibrated.outliers)));
     let title = format!("{} not used:", count(subject.skipped.len(), "run"));
-    blocks.extend(listed(&title, skipped(subject.skipped)));
+    blocks.extend(listed(&title, &skipped(subject.skipped)));
     blocks.push(compared(&calibrated.runs, style));
     blocks.push(last(subject, calibrated, style));
     joined(&blocks)
@@ -106,7 +106,9 @@ fn part(calibrated: &Calibrated, seen: Seen, style: &Style) -> Option<String> {
         (Verdict::Accepted, _) => "",
         (Verdict::Untested, false) => " and not taken (`--always` takes it)",
         (_, true) => " but is taken",
-        (Verdict::Implausible, false) => " and is not taken: are units and job those of the columns?",
+        (Verdict::Implausible, false) => {
+            " and is not taken: are units and job those of the columns?"
+        }
         (_, false) => " and is not taken",
     };
     let text = format!("{name}: {text}{decision}");
@@ -252,7 +254,7 @@ fn three_digits(value: f64) -> String {
 }
 
 /// A title above a list; nothing where there is no item.
-fn listed(title: &str, items: Vec<String>) -> Option<String> {
+fn listed(title: &str, items: &[String]) -> Option<String> {
     if items.is_empty() {
         return None;
     }
@@ -303,14 +305,17 @@ fn compared(runs: &[Compared], style: &Style) -> String {
             numbers.map(|number| number.map_or("-".to_owned(), |it| format!("{it:.digits$}")))
         };
         let ended = if run.ran_out { "oom" } else { "ok" };
-        let risks = run.oom_probability.map(|it| [it.before, it.after].map(risk));
+        let risks = run
+            .oom_probability
+            .map(|it| [it.before, it.after].map(risk));
         let risks = risks.unwrap_or_else(|| ["-", "-"].map(ToOwned::to_owned));
         let rest = [ended.to_owned()].into_iter().chain(risks);
         let steps = cells(&run.step_time, 2).into_iter();
         let peaks = cells(&run.peak_gib, 1).into_iter();
         table.push([name].into_iter().chain(steps).chain(peaks).chain(rest));
     }
-    let title = "Every run, measured, and predicted before and after (risk: of running out of memory)";
+    let title =
+        "Every run, measured, and predicted before and after (risk: of running out of memory)";
     let title = style.paint(Meaning::Heading, &wrap(title, 2));
     format!("{title}\n\n{}", table.text(style))
 }

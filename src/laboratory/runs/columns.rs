@@ -15,9 +15,9 @@ const SHAPE: [&str; 5] = ["layers", "hidden", "ffn", "heads", "vocab"];
 pub(super) fn missing(header: &StringRecord) -> Vec<String> {
     let has_shape = SHAPE.iter().any(|column| has(header, column));
     let is_named = has(header, "model") && !has_shape;
-    let absent = NECESSARY.iter().filter(|&column| {
-        !has(header, column) && !(is_named && SHAPE.contains(column))
-    });
+    let absent = NECESSARY
+        .iter()
+        .filter(|&column| !(has(header, column) || is_named && SHAPE.contains(column)));
     absent
         .map(|column| {
             let unknown = header.iter().filter(|name| !is_known(name));
