@@ -1,5 +1,6 @@
 //! Runs that were seen to fit into memory are accepted ever after.
 
+use super::adoption::LEAST_SCALE;
 use super::observation::Observation;
 use crate::cost_model::memory;
 use crate::instance::DEFAULT_OOM_RISK;
@@ -31,15 +32,21 @@ pub(super) fn excess(observations: &[&Observation], setup: &Setup) -> f64 {
         .fold(f64::NEG_INFINITY, f64::max)
 }
 
-/// Raises the shift of the memory error until every run that was seen to fit is accepted at the
-/// default risk: a layout predicted no larger fits as well. The amount.
+/// Changes the memory error until every run that was seen to fit is accepted at the default risk: a
+/// layout predicted no larger fits as well. The scale is narrowed first, which leaves the peak that
+/// fits as often as not where it is, then the shift is raised. By how much the admissible peak rises,
+/// as a logarithm.
 pub(super) fn raise(observations: &[&Observation], setup: &mut Setup) -> f64 {
     let excess = excess(observations, setup);
     if excess <= 0.0 {
         return 0.0;
     }
-    let shift = &mut setup.cluster.calibration.memory.shift;
-    let before = *shift;
-    *shift = (((before + excess) * 1e3).ceil() / 1e3).min(LARGEST_SHIFT);
-    *shift - before
+    let error = &mut setup.cluster.calibration.memory;
+    let margin = (1.0 / DEFAULT_OOM_RISK - 1.0).ln();
+    let narrowed = error.scale - excess / margin;
+    let scale = ((narrowed * 1e3).floor() / 1e3).max(LEAST_SCALE.min(error.scale));
+    let rest = (excess - (error.scale - scale) * margin).max(0.0);
+    error.scale = scale;
+    error.shift = (((error.shift + rest) * 1e3).ceil() / 1e3).min(LARGEST_SHIFT);
+    excess
 }

@@ -275,9 +275,9 @@ fn facts(facts: &[Fact]) -> Vec<String> {
 fn raised(calibrated: &Calibrated) -> Option<String> {
     let raised = calibrated.memory_raised;
     let text = format!(
-        "A run that fitted would be refused for its predicted peak. So peaks count {} less from now \
-         on (`memory_shift`), and layouts that are predicted no larger are accepted as well.",
-        percent(1.0 - (-raised).exp()),
+        "A run that fitted would be refused for its predicted peak. So peaks {} larger are accepted from now on \
+         (`memory_scale`, `memory_shift`).",
+        percent(raised.exp_m1()),
     );
     (raised > 0.0).then(|| wrap(&text, 2))
 }

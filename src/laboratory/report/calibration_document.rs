@@ -36,8 +36,8 @@ pub struct CalibrationDocument<'a> {
     memory: Option<PartDocument>,
     /// Which memory figures were adopted: `shipped` or `fitted`.
     adopted_memory: MemoryFigures,
-    /// By how much `memory_shift` was raised, so that runs seen to fit are accepted.
-    memory_shift_raised: f64,
+    /// By how much the admissible peak rose, as a logarithm, so that runs seen to fit are accepted.
+    admissible_peak_raised: f64,
     /// Every figure that the runs can see, fitted whether it was adopted or not.
     figures: &'a [Estimate],
     /// Figures that every run states, taken over without a fit.
@@ -115,7 +115,7 @@ impl<'a> CalibrationDocument<'a> {
             adopted_speeds: calibrated.speeds,
             memory: part(&calibrated.memory),
             adopted_memory: calibrated.memory_figures,
-            memory_shift_raised: calibrated.memory_raised,
+            admissible_peak_raised: calibrated.memory_raised,
             runs: &calibrated.runs,
             figures: &calibrated.fitted.estimates,
             facts: &calibrated.facts,
