@@ -3,6 +3,7 @@
 use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use formulations::deadline::Deadline;
 use formulations::solve;
 use formulations::staged::{Group, bounds, near_even, optimum, optimum_within};
 use parlayout::axis::AxisSet;
@@ -104,9 +105,15 @@ fn bounding(criterion: &mut Criterion) {
     });
     group.bench_function("screen", |bencher| {
         bencher.iter(|| {
-            staged::screen(&table, 4, AxisSet::EMPTY, Pruning::ByBounds)
-                .choices
-                .len()
+            staged::screen(
+                &table,
+                4,
+                AxisSet::EMPTY,
+                Pruning::ByBounds,
+                Deadline::NEVER,
+            )
+            .choices
+            .len()
         });
     });
     group.finish();
@@ -233,7 +240,10 @@ fn exhaustive_optimum(instance: &Instance, incumbent: Incumbent) -> i64 {
         }
         let plan = match incumbent {
             Incumbent::Ignored => optimum(&groups[index], index, &table.layers),
-            Incumbent::Used => optimum_within(&groups[index], index, &table.layers, best),
+            Incumbent::Used => {
+                optimum_within(&groups[index], index, &table.layers, best, Deadline::NEVER)
+                    .unwrap_or_default()
+            }
         };
         best = plan.map_or(best, |plan| best.min(plan.objective));
     }

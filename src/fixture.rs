@@ -188,6 +188,7 @@ pub(crate) fn proof(bound: f64) -> Proof {
         cells_pruned: 668,
         cells_solved: 2,
         extent: Extent::Whole,
+        cut_short: Vec::new(),
         applied_before: Vec::new(),
         solver: "HiGHS 1.16.0".to_owned(),
     }

@@ -45,6 +45,8 @@ pub mod explain;
 pub mod export;
 #[doc(hidden)]
 pub mod figures;
+#[doc(hidden)]
+pub mod files;
 #[cfg(test)]
 mod fixture;
 #[doc(hidden)]

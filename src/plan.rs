@@ -123,11 +123,46 @@ pub struct Proof {
     pub cells_solved: u64,
     /// Which combinations were looked at.
     pub extent: Extent,
+    /// Parts of the search that the time limit ended.
+    pub cut_short: Vec<CutShort>,
     /// Rules that were applied before the program was built, because the space is too large to
     /// carry their violators as columns.
     pub applied_before: Vec<&'static str>,
     /// Name and version of the solver.
     pub solver: String,
+}
+
+choice!(
+    /// A part of a search that the time limit ended.
+    CutShort {
+        /// The list of the combinations.
+        Listing = "listing",
+        /// Their bounds.
+        Screening = "screening",
+        /// The program.
+        Program = "program",
+        /// The next-best layouts.
+        NextBest = "next-best",
+        /// The search for a safer layout.
+        Safer = "safer",
+        /// The reasons why there is no layout.
+        Reasons = "reasons",
+    }
+);
+
+impl CutShort {
+    /// What it is, for people.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Listing => "the list of the combinations",
+            Self::Screening => "the bounds of the combinations",
+            Self::Program => "the program",
+            Self::NextBest => "the next-best layouts",
+            Self::Safer => "the search for a safer layout",
+            Self::Reasons => "the reasons",
+        }
+    }
 }
 
 choice!(

@@ -9,6 +9,7 @@
 //!
 //! [`model`] writes a model as LP or MPS text, [`solve`] hands it to `HiGHS`.
 
+pub mod deadline;
 pub mod hitting_set;
 pub mod model;
 pub mod solve;

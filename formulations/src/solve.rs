@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use good_lp::{Expression, ProblemVariables, Solver, variable};
 use highs::{HighsModelStatus, HighsSolutionStatus, SolvedModel};
 
+use crate::deadline::Deadline;
 use crate::model::{ColumnId, Direction, Domain, Model, Sense};
 
 mod outcome;
@@ -26,10 +27,10 @@ pub use total::total;
 const LARGEST_TO_PRESOLVE: usize = 4000;
 
 /// When to stop, and from which seed to start.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy)]
 pub struct SolverOptions {
-    /// Longest time a solution may take, over all runs of the solver; `None` for no limit.
-    pub time_limit: Option<Duration>,
+    /// When the search has to end, over all runs of the solver.
+    pub deadline: Deadline,
     /// An answer is optimal when no other can be better by more than this. A formulation with an
     /// integer objective sets its own value below one.
     pub absolute_gap: f64,
@@ -40,7 +41,7 @@ pub struct SolverOptions {
 impl Default for SolverOptions {
     fn default() -> Self {
         Self {
-            time_limit: None,
+            deadline: Deadline::NEVER,
             absolute_gap: 1e-6,
             random_seed: 0,
         }
@@ -202,7 +203,8 @@ fn run(model: &Model, options: &SolverOptions) -> Result<(SolvedModel, Duration)
     };
     let mut highs = build(model).map_err(refused)?;
     let time_limit = options
-        .time_limit
+        .deadline
+        .left()
         .map_or(f64::INFINITY, |limit| limit.as_secs_f64());
     // Another thread count than the first of a process is an error in HiGHS, so it is always one.
     let whole = [("threads", 1), ("random_seed", options.random_seed)];

@@ -1,10 +1,11 @@
 //! `parlayout calibrate`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use parlayout::catalog::{self, Machine};
+use parlayout::files;
 use parlayout::framework::Framework;
 use parlayout::instance;
 use parlayout::laboratory::calibrate::{
@@ -57,6 +58,8 @@ pub(crate) fn run(arguments: &CalibrateArguments, colour: Colour) -> Result<u8> 
     arguments.check()?;
     let machine = instance::read_machine(arguments.cluster.as_deref().unwrap_or_default())?;
     let (rows, notes) = rows(arguments, &machine)?;
+    let written = arguments.output.as_deref();
+    written.map(files::may_write).transpose()?;
     let setup = Setup {
         framework: framework(arguments, &machine, &rows)?,
         cluster: machine.cluster,
@@ -90,12 +93,9 @@ pub(crate) fn run(arguments: &CalibrateArguments, colour: Colour) -> Result<u8> 
         adoption,
         &source,
     );
-    let written = arguments.output.as_deref();
     if let Some(path) = written {
-        write(
-            path,
-            &catalog::cluster_file(&calibrated.setup.cluster, &calibrated.setup.framework),
-        )?;
+        let text = catalog::cluster_file(&calibrated.setup.cluster, &calibrated.setup.framework);
+        files::write(path, &text)?;
     }
     let output = written.map(|path| path.display().to_string());
     let subject = Subject {
@@ -112,32 +112,6 @@ pub(crate) fn run(arguments: &CalibrateArguments, colour: Colour) -> Result<u8> 
     };
     print(&text)?;
     Ok(SOLVED)
-}
-
-impl CalibrateArguments {
-    /// Refuses to write over what is read.
-    fn check(&self) -> Result<()> {
-        let Some(output) = &self.output else {
-            return Ok(());
-        };
-        // A file that is not there yet is none of those that are read.
-        let Ok(place) = output.canonicalize() else {
-            return Ok(());
-        };
-        let mut inputs = self
-            .runs
-            .iter()
-            .chain(&self.logs.logs)
-            .chain(&self.logs.launch);
-        if inputs.any(|input| input.canonicalize().is_ok_and(|input| input == place)) {
-            bail!(
-                "`-o {}` is a file that the runs are read from\nhint: name another file, such as \
-                 `mine.toml`",
-                output.display()
-            );
-        }
-        Ok(())
-    }
 }
 
 /// The runs of all files and logs, and what was read from each log.
@@ -224,8 +198,4 @@ fn source(arguments: &CalibrateArguments, count: usize) -> String {
         .collect();
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} run{plural} of {}", names.join(", "))
-}
-
-fn write(path: &Path, text: &str) -> Result<()> {
-    std::fs::write(path, text).with_context(|| format!("cannot write `{}`", path.display()))
 }

@@ -5,15 +5,16 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use parlayout::files::{self, Content};
 use parlayout::instance::{self, Instance};
-use parlayout::plan::{Evaluated, Outcome};
-use parlayout::planner::{self, PlanOptions};
+use parlayout::plan::{Evaluated, Outcome, Status};
+use parlayout::planner::{self, Deadline, PlanOptions};
 use parlayout::report::Colour;
 use parlayout::report::document::{ComparisonDocument, SideDocument};
 use parlayout::{layout_argument, rules};
 
 use super::instance_arguments::JobArguments;
-use super::solve::seconds;
+use super::solve::{exit_code, seconds};
 use super::{Format, INFEASIBLE, SOLVED, complain, print, style};
 
 #[derive(Debug, Args)]
@@ -42,12 +43,29 @@ pub(crate) struct DiffArguments {
 }
 
 pub(crate) fn run(arguments: &DiffArguments, colour: Colour) -> Result<u8> {
-    let (left, right) = sides(arguments)?;
+    let (left, right) = match sides(arguments) {
+        Err(error) if error.is::<NoLayout>() => {
+            complain(&format!("error: {error}"));
+            return Ok(error.downcast::<NoLayout>()?.code);
+        }
+        sides => sides?,
+    };
     let is_legal = left.violations.is_empty() && right.violations.is_empty();
     let document = ComparisonDocument::new(left, right);
     let style = style(colour, String::new());
     print(&arguments.format.of(&document, &style))?;
     Ok(if is_legal { SOLVED } else { INFEASIBLE })
+}
+
+/// An instance that has no layout to compare.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "`{instance}` is {status} and has no layout to compare\nhint: `parlayout explain` says why"
+)]
+struct NoLayout {
+    instance: String,
+    status: Status,
+    code: u8,
 }
 
 fn sides(arguments: &DiffArguments) -> Result<(SideDocument, SideDocument)> {
@@ -78,24 +96,24 @@ fn is_document(path: &Path) -> bool {
 /// The layout of a document, or the best of an instance.
 fn side(path: Option<&Path>, arguments: &DiffArguments) -> Result<SideDocument> {
     if let Some(path) = path.filter(|path| is_document(path)) {
-        let text = std::fs::read_to_string(path)
-            .with_context(|| format!("cannot read `{}`", path.display()))?;
+        let text = files::read_text(path, Content::Answer)?;
         return SideDocument::read(&text)
             .with_context(|| format!("cannot compare `{}`", path.display()));
     }
     let instance = read(path, arguments)?;
     let options = PlanOptions {
         alternatives: 0,
-        time_limit: Some(arguments.time_limit),
+        deadline: Deadline::after(Some(arguments.time_limit)),
         ..PlanOptions::default()
     };
     let outcome = planner::plan(&instance, &options)?;
     let Some(plan) = outcome.plan() else {
-        bail!(
-            "`{}` is {} and has no layout to compare\nhint: `parlayout explain` says why",
-            instance.name,
-            outcome.status()
-        );
+        return Err(NoLayout {
+            instance: instance.name.clone(),
+            status: outcome.status(),
+            code: exit_code(&outcome),
+        }
+        .into());
     };
     if let Outcome::Feasible(_) = outcome {
         complain(&format!(

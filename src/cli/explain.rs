@@ -48,7 +48,7 @@ pub(crate) fn run(arguments: &ExplainArguments, colour: Colour) -> Result<u8> {
         },
     };
     match answer(arguments, colour, &limits) {
-        Err(error) if matches!(error.downcast_ref(), Some(PlanError::TimeOver)) => {
+        Err(error) if matches!(error.downcast_ref(), Some(PlanError::TimeOver(_))) => {
             complain(
                 "unknown: the time limit ended the search before the best layout, or why there is \
                  none, was known\nhint: a longer `--time-limit`, or fewer values in `[search]`",

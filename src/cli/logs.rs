@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::Args;
 use parlayout::cluster::Cluster;
+use parlayout::files::{self, Content};
 use parlayout::laboratory::logs::{self, Facts};
 use parlayout::laboratory::runs::Run;
 use parlayout::transformer::{FeedForward, Transformer};
@@ -84,7 +85,7 @@ impl LogArguments {
 const SAME_MEMORY: f64 = 0.10;
 
 fn run(path: &Path, stated: Facts, launched: Facts, cluster: &Cluster) -> Result<(Run, String)> {
-    let bytes = std::fs::read(path).with_context(|| format!("cannot read `{}`", path.display()))?;
+    let bytes = files::read(path, Content::Log)?;
     let log = logs::read(&String::from_utf8_lossy(&bytes));
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let own = cluster.accelerator.usable_memory;

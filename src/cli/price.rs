@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
+use parlayout::files;
 use parlayout::instance::Instance;
 use parlayout::planner::{Best, PlanOptions};
 use parlayout::price::{self, MORE_GPUS, Sought};
@@ -122,5 +123,5 @@ fn write_svg(path: &Path, text: &str) -> Result<()> {
     {
         bail!("`{}` does not end in .svg", path.display());
     }
-    std::fs::write(path, text).with_context(|| format!("cannot write `{}`", path.display()))
+    Ok(files::write(path, text)?)
 }

@@ -3,14 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use formulations::solve::{self, Statistics};
 use parlayout::axis::{Axis, AxisSet};
+use parlayout::files;
 use parlayout::instance::Instance;
 use parlayout::plan::{Formulation, Outcome};
 use parlayout::planner::objective;
-use parlayout::planner::{self, PlanOptions, Pruning};
+use parlayout::planner::{self, Deadline, PlanOptions, Pruning};
 use parlayout::report::Colour;
 use parlayout::report::document::SolutionDocument;
 
@@ -54,8 +55,8 @@ pub(crate) struct SearchArguments {
     /// Give every combination to the solver, also those that a bound excludes.
     #[arg(long)]
     no_prune: bool,
-    /// Longest time for listing, solving and the reasons where there is no layout, of each search, in
-    /// seconds; then the best known plan and its gap are printed.
+    /// Longest time for the answer (in `batch` for that of each file), in seconds; then the best known
+    /// plan and its gap are printed, and what was cut short.
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     time_limit: Option<Duration>,
 }
@@ -101,7 +102,7 @@ impl SearchArguments {
             } else {
                 Pruning::ByBounds
             },
-            time_limit: self.time_limit,
+            deadline: Deadline::after(self.time_limit),
             ..PlanOptions::default()
         }
     }
@@ -142,7 +143,7 @@ fn answer(arguments: &SolveArguments, colour: Colour) -> Result<u8> {
     let instance = arguments.instance.load()?;
     let options = options(arguments)?;
     if let Some(path) = &arguments.write_model {
-        write_model(path, arguments, &instance)?;
+        write_model(path, &options, &instance)?;
     }
     let style = style(colour, arguments.instance.typed());
     if let Some(goal) = arguments.goal.goal(&instance)? {
@@ -174,8 +175,14 @@ fn options(arguments: &SolveArguments) -> Result<PlanOptions> {
 }
 
 /// Writes the program whose solution is the answer.
-fn write_model(path: &Path, arguments: &SolveArguments, instance: &Instance) -> Result<()> {
-    let options = arguments.search.options();
+fn write_model(path: &Path, options: &PlanOptions, instance: &Instance) -> Result<()> {
+    // The program is solved once for the file and once for the answer.
+    let options = PlanOptions {
+        alternatives: 0,
+        diverse: AxisSet::EMPTY,
+        deadline: options.deadline.part(2),
+        ..*options
+    };
     let (model, scope) = planner::staged::written_program(instance, &options)?;
     let Some(model) = model else {
         bail!("the time limit came before any program was built");
@@ -189,9 +196,5 @@ fn write_model(path: &Path, arguments: &SolveArguments, instance: &Instance) -> 
         Some("mps") => format!("* {title}\n{}", model.to_mps()),
         _ => bail!("`{}` ends neither in .lp nor in .mps", path.display()),
     };
-    write(path, &text)
-}
-
-fn write(path: &Path, text: &str) -> Result<()> {
-    std::fs::write(path, text).with_context(|| format!("cannot write `{}`", path.display()))
+    Ok(files::write(path, &text)?)
 }

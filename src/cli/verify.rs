@@ -1,21 +1,19 @@
 //! `parlayout verify`.
 
-use std::io::{IsTerminal, Read};
-use std::path::{Path, PathBuf};
+use std::io::IsTerminal;
+use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use parlayout::files::{self, Content};
 use parlayout::planner::Deadline;
 use parlayout::report::Colour;
 use parlayout::verify::{self, Options, VerdictStatus};
 
 use super::solve::seconds;
 use super::{Format, REJECTED, SOLVED, STOPPED, print, style};
-
-/// Largest answer that is read; a hundred layouts of a long pipeline have a few MB.
-const LARGEST: u64 = 32 << 20;
 
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArguments {
@@ -34,7 +32,7 @@ pub(crate) struct VerifyArguments {
 pub(crate) fn run(arguments: &VerifyArguments, colour: Colour) -> Result<u8> {
     let path = &arguments.answer;
     let context = || format!("cannot read `{}`", path.display());
-    let text = read(path).with_context(context)?;
+    let text = files::read_text(path, Content::Answer)?;
     let bar = progress();
     let options = Options {
         deadline: Deadline::after(arguments.time_limit),
@@ -53,17 +51,6 @@ pub(crate) fn run(arguments: &VerifyArguments, colour: Colour) -> Result<u8> {
         VerdictStatus::Accepted => SOLVED,
         VerdictStatus::Rejected => REJECTED,
     })
-}
-
-/// The text of a file, whatever it is.
-fn read(path: &Path) -> Result<String> {
-    let mut text = String::new();
-    let file = std::fs::File::open(path)?;
-    file.take(LARGEST + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > LARGEST {
-        bail!("it is larger than {} MiB", LARGEST >> 20);
-    }
-    Ok(text)
 }
 
 /// Combinations searched, on a terminal.

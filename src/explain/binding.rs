@@ -63,7 +63,7 @@ pub fn binding(instance: &Instance, plan: &Plan, deadline: Deadline) -> Result<B
         let best = match best_layout(&freer, deadline) {
             Ok(Some(best)) => best,
             Ok(None) => continue,
-            Err(PlanError::TimeOver) => {
+            Err(PlanError::TimeOver(_)) => {
                 untried += 1;
                 continue;
             }

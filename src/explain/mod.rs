@@ -14,7 +14,7 @@ use crate::axis::Assignment;
 use crate::instance::Instance;
 use crate::plan::{Evaluated, Outcome, Plan};
 use crate::planner::infeasibility::{best_layout, may_have_layout};
-use crate::planner::{self, Deadline, PlanError, PlanOptions, constraints};
+use crate::planner::{self, Deadline, PlanError, PlanOptions, TimeOver, constraints};
 
 use binding::Binding;
 use reasons::Reasons;
@@ -44,7 +44,7 @@ pub enum Explanation {
 }
 
 /// How long the parts of an explanation may take.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub struct TimeLimits {
     /// All of it.
     pub whole: Deadline,
@@ -115,12 +115,12 @@ fn best_plan(instance: &Instance, deadline: Deadline) -> Result<Option<Plan>, Pl
     deadline.check()?;
     let options = PlanOptions {
         alternatives: 0,
-        time_limit: deadline.left(),
+        deadline,
         ..PlanOptions::default()
     };
     match planner::plan(instance, &options)? {
         Outcome::Optimal(plan) => Ok(Some(plan)),
         Outcome::Infeasible(_) => Ok(None),
-        Outcome::Feasible(_) | Outcome::Unknown(_) => Err(PlanError::TimeOver),
+        Outcome::Feasible(_) | Outcome::Unknown(_) => Err(TimeOver.into()),
     }
 }

@@ -66,7 +66,7 @@ pub(super) fn repairs(
         let share = deadline.earlier(Deadline::after(deadline.left().map(|left| left / 2)));
         match add_repairs(instance, correction, &mut found, (reread, share)) {
             Ok(()) => {}
-            Err(PlanError::TimeOver) => is_cut = true,
+            Err(PlanError::TimeOver(_)) => is_cut = true,
             Err(error) => return Err(error),
         }
     }

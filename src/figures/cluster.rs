@@ -18,7 +18,7 @@ figures! {
     }
     figures {
         /// Memory of each GPU that a training process can use, as PyTorch reports it.
-        usable_memory as "memory": Bytes = quantity("GB", SMALLEST..=LARGEST);
+        usable_memory as "memory": Bytes = quantity("GB", SMALLEST..=LARGEST_MEMORY);
         /// Bandwidth of the GPU's memory.
         memory_bandwidth: BytesPerSecond = quantity("GB/s", SMALLEST..=LARGEST);
         /// Dense peak of the GPU at bf16 and fp16.
@@ -30,8 +30,10 @@ figures! {
 
 /// Least bandwidth, memory or throughput of a machine in base units: a slow disk has more.
 const SMALLEST: f64 = 1e6;
-/// Largest quantity in base units: beyond it arithmetic loses its meaning.
-pub(super) const LARGEST: f64 = 1e24;
+/// Largest bandwidth or throughput in base units, a hundred times what machines have.
+const LARGEST: f64 = 1e18;
+/// Largest memory in bytes: a PB, a thousand times what a GPU has.
+pub(super) const LARGEST_MEMORY: f64 = 1e15;
 
 impl Accelerator {
     /// Peak of matrix products at `precision`; bf16's where the GPU has no faster unit.

@@ -1,6 +1,6 @@
 //! What a training framework fixes differently from others: rules, memory habits, software speed.
 
-use super::cluster::LARGEST;
+use super::cluster::LARGEST_MEMORY;
 pub use super::support;
 use super::support::Support;
 use super::{Value, figures, number, one_of, quantity};
@@ -78,9 +78,9 @@ figures! {
         working_bytes: f64 =
             number("bytes per token and hidden element", 0.0..=1000.0).seen_in_memory();
         /// Memory taken whatever the layout (context, fragmentation).
-        fixed: Bytes = quantity("GB", 0.0..=LARGEST).seen_in_memory().fitted_within(0.0..=40e9);
+        fixed: Bytes = quantity("GB", 0.0..=LARGEST_MEMORY).seen_in_memory().fitted_within(0.0..=40e9);
         /// Memory of each communicator with several ranks.
-        communicator: Bytes = quantity("GB", 0.0..=LARGEST);
+        communicator: Bytes = quantity("GB", 0.0..=LARGEST_MEMORY);
         /// The pipeline stage whose peak the framework's log states: calibration compares that one.
         logged_peak: LoggedPeak = one_of();
     }

@@ -33,7 +33,8 @@ pub use resolved::{from_resolved, resolved};
 
 use crate::catalog::Machine;
 use crate::catalog::cluster::{self, Unstated};
-use crate::reading::{Source, SourceKind, Table, document, text_file};
+use crate::files::{Content, read_text};
+use crate::reading::{Source, SourceKind, Table, document};
 use file::InstanceFile;
 
 /// A checked problem: nothing after it needs to check again.
@@ -78,10 +79,10 @@ impl Instance {
 ///
 /// If the file cannot be read or breaks rules; all of them are reported.
 pub fn read(path: &Path, overrides: &Overrides) -> Result<Instance, InputError> {
-    let text = text_file::read(path).map_err(|(reason, hint)| InputError::Unreadable {
-        path: path.to_owned(),
-        reason,
-        hint,
+    let text = read_text(path, Content::Settings).map_err(|error| InputError::Unreadable {
+        path: error.path,
+        reason: error.reason,
+        hint: error.hint,
     })?;
     let folder = path.parent().unwrap_or(Path::new(""));
     from_text(&path.to_string_lossy(), &text, folder, overrides)

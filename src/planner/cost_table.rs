@@ -1,8 +1,8 @@
 //! The quantised costs of every combination of a space.
 
 use std::collections::HashMap;
-use std::time::{Duration, Instant};
 
+use formulations::deadline::Deadline;
 use formulations::staged::Layers;
 
 use crate::axis::FlaggedCombination;
@@ -50,41 +50,47 @@ pub struct CostTable<'a> {
     pub extent: Extent,
 }
 
-/// The part of a time limit that the listing may take is one over this: what follows it takes
-/// about twice as long.
+/// The part of a time limit that the listing may take is one over this, and costs as much again: what
+/// follows takes about twice as long.
 const LISTING: u32 = 4;
+
+/// Combinations whose costs are computed between two looks at the clock.
+const ENTRIES_UNTIMED: usize = 64;
 
 impl<'a> CostTable<'a> {
     /// Lists the space and quantises its costs; combinations that break a rule on discrete
     /// choices have none.
     #[must_use]
     pub fn new(instance: &'a Instance, formulation: Formulation) -> Self {
-        Self::within(instance, formulation, None)
+        Self::within(instance, formulation, Deadline::NEVER)
     }
 
-    /// The same, listing no further than a share of `time_limit` allows.
+    /// The same, as far as a share of the time allows.
     #[must_use]
-    pub fn within(
-        instance: &'a Instance,
-        formulation: Formulation,
-        time_limit: Option<Duration>,
-    ) -> Self {
-        let deadline = time_limit.and_then(|limit| Instant::now().checked_add(limit / LISTING));
-        let listed = space::list_until(instance, deadline);
-        Self::of(instance, formulation, listed, quantum)
+    pub fn within(instance: &'a Instance, formulation: Formulation, deadline: Deadline) -> Self {
+        let listed = space::list_until(instance, deadline.part(LISTING));
+        Self::of(
+            instance,
+            formulation,
+            listed,
+            quantum,
+            deadline.part(LISTING),
+        )
     }
 
     /// The same in the finest unit of time, for searches that need no small numbers.
     #[must_use]
-    pub fn exactly(instance: &'a Instance, formulation: Formulation) -> Self {
-        Self::of(instance, formulation, space::list(instance), finest_quantum)
+    pub fn exactly(instance: &'a Instance, formulation: Formulation, deadline: Deadline) -> Self {
+        let listed = space::list_until(instance, deadline);
+        Self::of(instance, formulation, listed, finest_quantum, deadline)
     }
 
     fn of(
         instance: &'a Instance,
         formulation: Formulation,
-        listed: Listing,
+        mut listed: Listing,
         unit: fn(&[Costs], u32) -> Quantum,
+        deadline: Deadline,
     ) -> Self {
         let mut positions: HashMap<Combination, usize> = HashMap::new();
         let mut costs: Vec<Costs> = Vec::new();
@@ -94,15 +100,18 @@ impl<'a> CostTable<'a> {
                 costs.len() - 1
             })
         };
-        let entries: Vec<Entry> = listed
-            .combinations
-            .iter()
-            .map(|&(candidate, broken)| Entry {
+        let mut entries: Vec<Entry> = Vec::with_capacity(listed.combinations.len());
+        for (number, &(candidate, broken)) in listed.combinations.iter().enumerate() {
+            if number % ENTRIES_UNTIMED == ENTRIES_UNTIMED - 1 && deadline.is_over() {
+                listed.is_cut = true;
+                break;
+            }
+            entries.push(Entry {
                 candidate,
                 broken,
                 cell: broken.is_empty().then(|| cell_of(&candidate)),
-            })
-            .collect();
+            });
+        }
         let layers = instance.job.transformer.layers;
         let quantum = unit(&costs, layers);
         let mut lists = StageLists::default();
@@ -162,7 +171,7 @@ fn quantum(costs: &[Costs], layers: u32) -> Quantum {
     let chunk =
         |costs: &Costs| costs.layer().time.total() / f64::from(costs.combination.virtual_stages);
     let layer = least(&mut near.map(|(costs, _)| chunk(costs).value()));
-    let sane = |time: f64| Seconds::new(time.clamp(1e-9, 1e12));
+    let sane = |time: f64| Seconds::new(time.clamp(1e-18, 1e12));
     Quantum::for_times(sane(fastest), sane(layer))
 }
 
@@ -172,7 +181,7 @@ fn finest_quantum(costs: &[Costs], layers: u32) -> Quantum {
         .iter()
         .map(|costs| ideal_step_time(costs, layers).value());
     let fastest = ideal.fold(f64::INFINITY, f64::min);
-    Quantum::for_times(Seconds::new(fastest.clamp(1e-9, 1e12)), Seconds::ZERO)
+    Quantum::for_times(Seconds::new(fastest.clamp(1e-18, 1e12)), Seconds::ZERO)
 }
 
 /// Step time of a cell whose work splits evenly over its stages, without recomputation.

@@ -185,13 +185,44 @@ fn quick_objective_of(table: &CostTable, choice: &Choice, cut: &Cut) -> Option<i
     others.into_iter().chain(uniform).filter_map(value).min()
 }
 
-/// The least objective over some cuts that keep every row.
-fn best_trial(table: &CostTable, choice: &Choice, cut: &Cut) -> Option<i64> {
+/// The plan of a variant of a choice that [`quick_objective`] found, or one as good.
+#[must_use]
+pub fn quick_plan(
+    table: &CostTable,
+    choice: &Choice,
+    variant: &Variant,
+    group: usize,
+) -> Option<Plan> {
     let layers = i64::from(table.instance.job.transformer.layers);
-    let cuts = match cut {
+    let stages = variant.group.stages.len() as i64;
+    let (even, rest) = (layers / stages, layers % stages);
+    let own = |stage: i64| even + i64::from((1..=rest).contains(&stage));
+    let ways = cuts(table, choice);
+    let mut tried: Vec<Vec<i64>> = ways
+        .iter()
+        .flat_map(|cut| trials(table, choice, cut))
+        .collect();
+    tried.push((0..stages).map(own).collect());
+    let within = |cut: &&Vec<i64>| is_within(cut, &variant.group);
+    let plans = tried.iter().filter(within);
+    let plans = plans.filter_map(|cut| plan_of(&variant.group, group, &table.layers, cut));
+    plans
+        .filter(|plan| constraints::keeps(table.instance, &variant.layout(choice, plan)))
+        .min_by_key(|plan| plan.objective)
+}
+
+/// The cut where it is fixed, else some near-even ones.
+fn trials(table: &CostTable, choice: &Choice, cut: &Cut) -> Vec<Vec<i64>> {
+    let layers = i64::from(table.instance.job.transformer.layers);
+    match cut {
         Cut::Fixed(cut) => vec![cut.clone()],
         Cut::Open(_) => trial_cuts(&relaxed(table, choice).group, layers),
-    };
+    }
+}
+
+/// The least objective over some cuts that keep every row.
+fn best_trial(table: &CostTable, choice: &Choice, cut: &Cut) -> Option<i64> {
+    let cuts = trials(table, choice, cut);
     let rules = recompute_rules(table, choice, cut).into_iter();
     let objectives = rules.filter_map(|rule| {
         let variant = with_head(table, choice, cut, rule, 0);
@@ -239,11 +270,18 @@ fn trial_cuts(group: &Group, layers: i64) -> Vec<Vec<i64>> {
             .flat_map(|first| near.clone().filter_map(move |last| cut(first, last)))
             .collect(),
     };
-    let within = |cut: &Vec<i64>| {
-        let mut bounds = cut.iter().zip(&group.stages);
-        bounds.all(|(&own, stage)| stage.lower_layers <= own && own <= stage.upper_layers)
-    };
-    cuts.into_iter().filter(within).collect()
+    cuts.into_iter()
+        .filter(|cut| is_within(cut, group))
+        .collect()
+}
+
+/// Whether every stage has no fewer and no more layers than it may, and those in the middle are equal where
+/// they have to be.
+fn is_within(cut: &[i64], group: &Group) -> bool {
+    let mut bounds = cut.iter().zip(&group.stages);
+    let middle = &cut[1.min(cut.len() - 1)..cut.len() - 1];
+    bounds.all(|(&own, stage)| (stage.lower_layers..=stage.upper_layers).contains(&own))
+        && (group.partition == ProgramPartition::Free || middle.windows(2).all(|it| it[0] == it[1]))
 }
 
 /// The recompute modes that the choice may use, in the order of [`Recompute::ALL`]. A mode that

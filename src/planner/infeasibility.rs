@@ -25,12 +25,12 @@ pub use values::unlisted_values;
 use crate::axis::FlaggedCombination;
 use crate::instance::Instance;
 use crate::layout::Layout;
-use crate::plan::{Evaluated, Formulation, Infeasibility, Nearest, Proof};
+use crate::plan::{CutShort, Evaluated, Formulation, Infeasibility, Nearest, Proof};
 use crate::quantity::Bytes;
 use crate::rules::{self, Rule, RuleSet};
 use search::Search;
 
-use super::{Deadline, PlanError, PlanOptions, best, constraints, evaluate};
+use super::{Deadline, PlanError, PlanOptions, TimeOver, best, constraints, evaluate};
 
 /// What an infeasible instance suffers from.
 #[derive(Debug, Clone, PartialEq)]
@@ -97,12 +97,12 @@ pub fn best_layout(
 ) -> Result<Option<Evaluated>, PlanError> {
     deadline.check()?;
     let options = PlanOptions {
-        time_limit: deadline.left(),
+        deadline,
         ..PlanOptions::default()
     };
     match best(instance, &options) {
         Ok(best) if best.is_proven() => Ok(best.into_layout()),
-        Ok(_) => Err(PlanError::TimeOver),
+        Ok(_) => Err(TimeOver.into()),
         Err(PlanError::Staged(StagedError::Data { .. })) => Ok(None),
         Err(error) => Err(error),
     }
@@ -162,7 +162,7 @@ const LONGEST_EXPLANATION: Duration = Duration::from_secs(30);
 /// When the solver fails.
 pub(crate) fn explain(
     instance: &Instance,
-    proof: Proof,
+    mut proof: Proof,
     deadline: Deadline,
 ) -> Result<Infeasibility, PlanError> {
     let deadline = deadline.earlier(Deadline::after(Some(LONGEST_EXPLANATION)));
@@ -170,7 +170,10 @@ pub(crate) fn explain(
         .and_then(|analysis| Ok((nearest(instance, &analysis, deadline)?, analysis)));
     let (clash, nearest) = match explained {
         Ok((nearest, analysis)) => (analysis.clashes.first().copied(), nearest),
-        Err(PlanError::TimeOver) => (None, None),
+        Err(PlanError::TimeOver(_)) => {
+            proof.cut_short.push(CutShort::Reasons);
+            (None, None)
+        }
         Err(error) => return Err(error),
     };
     let clash = clash.unwrap_or_default();

@@ -3,7 +3,6 @@
 pub(crate) mod classes;
 pub mod constraints;
 pub mod cost_table;
-mod deadline;
 pub mod given_layouts;
 pub mod groups;
 pub mod infeasibility;
@@ -11,17 +10,16 @@ pub mod objective;
 pub mod quantise;
 pub mod staged;
 
-use std::time::Duration;
-
 use formulations::staged::StagedError;
 
-pub use deadline::Deadline;
+pub use formulations::deadline::{Deadline, TimeOver};
 
 use crate::axis::AxisSet;
 use crate::cost_model::{self, Costs};
 use crate::instance::Instance;
 use crate::layout::Layout;
 use crate::plan::{Evaluated, Formulation, Outcome, Status};
+use crate::quantity::Seconds;
 use crate::rules;
 
 /// Solver in proofs.
@@ -31,14 +29,14 @@ const SOLVER: &str = "HiGHS";
 pub const NEGLIGIBLE_RISK: f64 = 5e-3;
 
 /// How to search.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy)]
 pub struct PlanOptions {
     /// The program to solve.
     pub formulation: Formulation,
     /// Which combinations the program decides among.
     pub pruning: Pruning,
-    /// Longest time for listing the combinations and for the solver.
-    pub time_limit: Option<Duration>,
+    /// When the search has to end, all its parts together.
+    pub deadline: Deadline,
     /// Next-best layouts to list.
     pub alternatives: usize,
     /// Axes in one of which each layout of the answer differs from every other; without any they
@@ -51,7 +49,7 @@ impl Default for PlanOptions {
         Self {
             formulation: Formulation::Staged,
             pruning: Pruning::ByBounds,
-            time_limit: None,
+            deadline: Deadline::NEVER,
             alternatives: 3,
             diverse: AxisSet::EMPTY,
         }
@@ -74,8 +72,8 @@ pub enum PlanError {
     #[error("the program gave no answer")]
     Staged(#[from] StagedError),
     /// A limit ended a search whose answer needs all of it, such as that for reasons.
-    #[error("the time limit ended the search")]
-    TimeOver,
+    #[error(transparent)]
+    TimeOver(#[from] TimeOver),
     /// The answer does not stand up to the cost model or the rules.
     #[error("the answer fails its verification: {cause}; please report this instance")]
     Verification {
@@ -150,6 +148,9 @@ impl Best {
 ///
 /// When the solver fails, or its answer fails the verification.
 pub fn best(instance: &Instance, options: &PlanOptions) -> Result<Best, PlanError> {
+    if options.deadline.is_over() {
+        return Ok(Best::Unknown);
+    }
     staged::best(instance, options)
 }
 
@@ -161,26 +162,23 @@ pub fn evaluate(instance: &Instance, layout: Layout) -> Evaluated {
     Evaluated { layout, prediction }
 }
 
-/// Relative distance that rounding to quanta may put between the program's utilisation and the
-/// cost model's.
+/// Relative distance that rounding to quanta may put between the program's step time and the cost
+/// model's.
 const ROUNDING: f64 = 1e-3;
 
 /// Evaluates the answer of a program again and demands that it obeys every rule and has the
-/// claimed utilisation (in parts per billion).
-fn verify(instance: &Instance, layout: Layout, claimed: i64) -> Result<Evaluated, PlanError> {
+/// claimed step time.
+fn verify(instance: &Instance, layout: Layout, claimed: Seconds) -> Result<Evaluated, PlanError> {
     let evaluated = evaluate(instance, layout);
     if let Some(violation) = rules::violations(instance, &evaluated.layout).first() {
         let cause = format!("rule `{}`: {}", violation.rule, violation.message);
         return Err(PlanError::Verification { cause });
     }
-    let claimed = quantise::utilisation(claimed);
-    let distance = (evaluated.prediction.mfu / claimed - 1.0).abs();
-    if distance > ROUNDING {
-        let cause = format!(
-            "the program claims an MFU of {:.6}, the cost model says {:.6}",
-            claimed.value(),
-            evaluated.prediction.mfu.value()
-        );
+    let found = evaluated.prediction.step_time;
+    if (found / claimed - 1.0).abs() > ROUNDING {
+        let (claimed, found) = (claimed.value(), found.value());
+        let cause =
+            format!("the program claims a step of {claimed} s, the cost model says {found} s");
         return Err(PlanError::Verification { cause });
     }
     Ok(evaluated)

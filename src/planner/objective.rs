@@ -175,9 +175,14 @@ pub fn plan_for(
     goal: &Goal,
     options: &PlanOptions,
 ) -> Result<Answer, PlanError> {
+    // The chosen number is solved once more.
+    let of_counts = PlanOptions {
+        deadline: options.deadline.part(2),
+        ..*options
+    };
     let counts = match goal.objective {
-        Objective::FewestGpus => solve_ascending(instance, goal, options)?,
-        _ => solve_counts(instance, goal, &goal.counts, options)?,
+        Objective::FewestGpus => solve_ascending(instance, goal, &of_counts)?,
+        _ => solve_counts(instance, goal, &goal.counts, &of_counts)?,
     };
     let settled = counts.iter().all(Count::is_proven);
     let deciding = deciding(goal, &counts);

@@ -90,12 +90,6 @@ impl Quantum {
     }
 }
 
-/// Utilisation that `parts` per billion stand for.
-#[must_use]
-pub fn utilisation(parts: i64) -> Mfu {
-    Mfu::new(parts as f64 / 1e9)
-}
-
 /// The capacity that the accepted risk leaves, in KiB; more than any stage needs where memory is
 /// no rule.
 #[must_use]
@@ -206,33 +200,41 @@ impl CellUnits {
     #[must_use]
     pub fn sharing(costs: &Costs, quantum: Quantum, lists: &mut StageLists) -> Self {
         let v = f64::from(costs.combination.virtual_stages);
-        let time = |duration: Seconds| quantum.round(duration / v);
-        let share = |amount: Bytes| up(amount / v);
+        let cell = &costs.combination;
+        let chunks = costs.micro_batches as i64 * i64::from(cell.virtual_stages);
+        let in_flight =
+            |index: u32| chunks_in_flight(cell, index, costs.micro_batches).min(MOST_CHUNKS) as i64;
+        // What is cut off here is far above any capacity, or above the step time of any good layout.
+        let most_time = MOST / STEPS / chunks.clamp(1, MOST_CHUNKS as i64);
+        let most_delta = MOST / STEPS;
+        let most_memory = MOST / in_flight(0).max(1);
+        let time = |duration: Seconds| quantum.round(duration / v).min(most_time);
+        let delta = |duration: Seconds| quantum.round(duration).min(most_delta);
+        let share = |amount: Bytes| up(amount / v).min(most_memory);
         let (state, layer) = (costs.state.total(), costs.layer());
         let reduction = costs.data_parallel + costs.optimizer;
         let sum_weight = (costs.fill_share * v * FILL_STEPS).round() as i64;
-        let chunks = costs.micro_batches as i64 * i64::from(costs.combination.virtual_stages);
         let stage = |index: u32| {
             let extra = costs.extra(index);
             let parameters = extra.parameters;
             StageUnits {
                 extra_time: time(extra.time()),
-                extra_delta: quantum.round(reduction * parameters),
+                extra_delta: delta(reduction * parameters),
                 fixed_memory: up(
                     Bytes::new(parameters * state) + costs.beside_layers(&extra).total()
                 ),
-                in_flight: chunks_in_flight(&costs.combination, index, costs.micro_batches) as i64,
+                in_flight: in_flight(index),
             }
         };
         Self {
             max_weight: STEPS * chunks - sum_weight,
             sum_weight,
             delta_weight: STEPS,
-            constant: STEPS * quantum.round(costs.step_overhead),
+            constant: STEPS * delta(costs.step_overhead),
             layer_time: time(layer.time.total()),
             // Recomputing is never free: rounding to nothing would make it a tie.
             recompute_time: layer.recompute.map(|extra| time(extra).max(1)),
-            layer_delta: quantum.round(reduction * layer.parameters),
+            layer_delta: delta(reduction * layer.parameters),
             layer_memory: up(Bytes::new(layer.parameters * state)),
             activations: share(layer.memory.activations),
             kept: layer.memory.kept.map(share),
@@ -311,7 +313,12 @@ impl CellUnits {
     }
 }
 
-/// Whole KiB, rounded up; saturating.
+/// Largest amount of a layer or a stage: a thousand layers of it are still a number.
+const MOST: i64 = 1 << 50;
+/// Most chunks of a step, or in flight, that are counted.
+const MOST_CHUNKS: u64 = 1 << 30;
+
+/// Whole KiB, rounded up, at most [`MOST`].
 fn up(amount: Bytes) -> i64 {
-    (amount.value() / KIB).ceil() as i64
+    ((amount.value() / KIB).ceil() as i64).min(MOST)
 }

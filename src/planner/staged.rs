@@ -6,7 +6,7 @@
 //! one is named; what the rounding leaves open is the tolerance of the proof.
 
 use formulations::model::Model;
-use formulations::solve::{Outcome as Solved, SolverOptions};
+use formulations::solve::{Outcome as Solved, SolverOptions, Statistics};
 use formulations::staged::bounds::{Scratch, balance_bound, bottleneck_bound};
 use formulations::staged::{
     self as program, Axis as ProgramAxis, Data, Excluded, Names, Plan as ProgramPlan,
@@ -16,13 +16,13 @@ use formulations::staged::{
 use crate::axis::{Axis, AxisSet, FlaggedCombination};
 use crate::instance::Instance;
 use crate::layout::{Checkpointing, Combination, Layout};
-use crate::plan::{Evaluated, Extent, Outcome, Plan, Proof};
+use crate::plan::{CutShort, Evaluated, Extent, Outcome, Plan, Proof};
 use crate::quantity::Mfu;
 use crate::rules::{self, Requirement, Rule};
 
 use super::classes::{self, Thresholds};
 use super::cost_table::CostTable;
-use super::groups::{Choice, Variant, choices, quick_objective, relaxed, variants};
+use super::groups::{self, Choice, Variant, choices, quick_objective, relaxed};
 use super::objective::least_step_time;
 use super::{
     Best, Deadline, NEGLIGIBLE_RISK, PlanError, PlanOptions, Pruning, SOLVER, constraints,
@@ -38,6 +38,8 @@ pub enum ChoiceBound {
     Pruned(i64),
     /// It may be the best.
     Open(i64),
+    /// There was no time for it: it takes at least so many units of time, rounding taken off.
+    Unreached(i64),
 }
 
 /// The choices of a table, screened.
@@ -51,42 +53,68 @@ pub struct Screening {
     classes: Vec<usize>,
     /// Units by which rounding may exchange two plans of open choices, at most.
     slack: i64,
+    /// The choice of the best plan that was found on the way.
+    quick: Option<usize>,
 }
 
-/// Bounds every choice. Those that may be the best of one of the `count` best classes stay open: classes
-/// are told apart by `axes`, without any every choice is its own.
+impl Screening {
+    /// No layout of the choices that there was no time for takes fewer units.
+    fn left(&self) -> Option<i64> {
+        let bounds = self.bounds.iter().filter_map(|bound| match bound {
+            ChoiceBound::Unreached(bound) => Some(*bound),
+            _ => None,
+        });
+        bounds.min()
+    }
+}
+
+/// Bounds every choice, while there is time. Those that may be the best of one of the `count` best classes
+/// stay open: classes are told apart by `axes`, without any every choice is its own.
 ///
 /// Choices are visited in order of the first bound (perfect balance, no recomputation). The second
 /// bound and a quick plan are computed only for those that the plans known so far leave open. Of every
 /// bound the rounding is taken off, and added to every plan.
 #[must_use]
-pub fn screen(table: &CostTable, count: usize, axes: AxisSet, pruning: Pruning) -> Screening {
+pub fn screen(
+    table: &CostTable,
+    count: usize,
+    axes: AxisSet,
+    pruning: Pruning,
+    deadline: Deadline,
+) -> Screening {
     let layers = table.layers.count();
     let choices = choices(table);
     let candidates = choices.iter().map(|it| it.candidate(table.formulation));
     let classes = classes::classes(candidates, axes);
-    let first: Vec<i64> = choices
-        .iter()
-        .map(|choice| balance_bound(&relaxed(table, choice).group, layers))
+    let mut bounds = first_bounds(table, &choices, deadline);
+    let mut order: Vec<(i64, usize)> = (bounds.iter().zip(0..))
+        .filter_map(|(bound, index)| match bound {
+            ChoiceBound::Pruned(bound) => Some((*bound, index)),
+            _ => None,
+        })
         .collect();
-    let mut order: Vec<usize> = (0..choices.len()).collect();
-    order.sort_by_key(|&index| (first[index], index));
+    order.sort_unstable();
     let rounding = |index: usize, limit: i64| {
         let units: &super::quantise::CellUnits = &table.cells[choices[index].units];
         units.rounding(limit, layers)
     };
     let exceeds = |index: usize, bound: i64, limit: i64| {
-        limit < i64::MAX && bound.saturating_sub(rounding(index, limit)) > limit
+        let excludes = pruning == Pruning::ByBounds && limit < i64::MAX;
+        excludes && bound.saturating_sub(rounding(index, limit)) > limit
     };
-    let mut bounds: Vec<ChoiceBound> = first.into_iter().map(ChoiceBound::Pruned).collect();
     let mut scratch = Scratch::default();
     let mut known = Thresholds::new(count, classes.iter().max().map_or(0, |last| last + 1));
-    for index in order {
-        let ChoiceBound::Pruned(bound) = bounds[index] else {
+    let mut quick: Option<(i64, usize)> = None;
+    for (number, &(bound, index)) in order.iter().enumerate() {
+        if exceeds(index, bound, known.limit_of(classes[index])) {
             continue;
-        };
-        if pruning == Pruning::ByBounds && exceeds(index, bound, known.limit_of(classes[index])) {
-            continue;
+        }
+        if number % CHOICES_UNTIMED == CHOICES_UNTIMED - 1 && deadline.is_over() {
+            for &(bound, index) in &order[number..] {
+                let bound = bound.saturating_sub(rounding(index, bound));
+                bounds[index] = ChoiceBound::Unreached(bound);
+            }
+            break;
         }
         let relaxed = relaxed(table, &choices[index]).group;
         let Some(bound) = bottleneck_bound(&relaxed, layers, &mut scratch) else {
@@ -98,18 +126,22 @@ pub fn screen(table: &CostTable, count: usize, axes: AxisSet, pruning: Pruning) 
             && let Some(objective) = quick_objective(table, &choices[index])
         {
             known.offer(objective + rounding(index, objective), classes[index]);
+            quick = quick.into_iter().chain([(objective, index)]).min();
         }
     }
     let mut slack = 0;
     for (index, bound) in bounds.iter_mut().enumerate() {
-        let ChoiceBound::Open(value) = *bound else {
-            continue;
-        };
         let limit = known.limit_of(classes[index]);
-        if pruning == Pruning::ByBounds && exceeds(index, value, limit) {
-            *bound = ChoiceBound::Pruned(value);
-        } else if limit < i64::MAX {
-            slack = slack.max(2 * rounding(index, limit));
+        match *bound {
+            ChoiceBound::Open(value) | ChoiceBound::Unreached(value)
+                if exceeds(index, value, limit) =>
+            {
+                *bound = ChoiceBound::Pruned(value);
+            }
+            ChoiceBound::Open(_) if limit < i64::MAX => {
+                slack = slack.max(2 * rounding(index, limit));
+            }
+            _ => {}
         }
     }
     Screening {
@@ -117,7 +149,28 @@ pub fn screen(table: &CostTable, count: usize, axes: AxisSet, pruning: Pruning) 
         bounds,
         classes,
         slack,
+        quick: quick.map(|(_, index)| index),
     }
+}
+
+/// Choices that are bounded between two looks at the clock.
+const CHOICES_UNTIMED: usize = 16;
+
+/// The first bound of each choice, as if it were pruned by that.
+fn first_bounds(table: &CostTable, choices: &[Choice], deadline: Deadline) -> Vec<ChoiceBound> {
+    let layers = table.layers.count();
+    let mut bounds = Vec::with_capacity(choices.len());
+    for (number, choice) in choices.iter().enumerate() {
+        if number % CHOICES_UNTIMED == CHOICES_UNTIMED - 1 && deadline.is_over() {
+            let least = least_step_time(&table.instance.job);
+            let rest = ChoiceBound::Unreached(table.quantum.units_within(least));
+            bounds.resize(choices.len(), rest);
+            break;
+        }
+        let bound = balance_bound(&relaxed(table, choice).group, layers);
+        bounds.push(ChoiceBound::Pruned(bound));
+    }
+    bounds
 }
 
 /// The program over the open choices.
@@ -138,22 +191,30 @@ pub enum Excluding {
     LeftOut,
 }
 
-/// Encodes the open choices with the variants that the framework's rules allow.
+/// Encodes the open choices with the variants that the framework's rules allow, while there is time.
 #[must_use]
-pub fn encode(table: &CostTable, screening: &Screening, excluding: Excluding) -> Encoded {
-    let wanted = |bound: &ChoiceBound| match bound {
-        ChoiceBound::Open(_) => true,
-        ChoiceBound::Infeasible => excluding == Excluding::Shown && table.applied_before.is_empty(),
-        ChoiceBound::Pruned(_) => false,
-    };
-    let bounds = screening.bounds.iter().enumerate();
-    let open = bounds.filter(|(_, bound)| wanted(bound)).map(|it| it.0);
-    let variants: Vec<(usize, Variant)> = open
-        .flat_map(|index| {
-            let of_choice = variants(table, &screening.choices[index]);
-            of_choice.into_iter().map(move |variant| (index, variant))
-        })
-        .collect();
+pub fn encode(
+    table: &CostTable,
+    screening: &mut Screening,
+    excluding: Excluding,
+    deadline: Deadline,
+) -> Encoded {
+    let shown = excluding == Excluding::Shown && table.applied_before.is_empty();
+    let mut variants: Vec<(usize, Variant)> = Vec::new();
+    for (index, bound) in screening.bounds.iter_mut().enumerate() {
+        match *bound {
+            // What is known to have a plan is always part of the program.
+            ChoiceBound::Open(value) if screening.quick != Some(index) && deadline.is_over() => {
+                *bound = ChoiceBound::Unreached(value.saturating_sub(screening.slack));
+            }
+            ChoiceBound::Infeasible if !shown || deadline.is_over() => {}
+            ChoiceBound::Open(_) | ChoiceBound::Infeasible => {
+                let of_choice = groups::variants(table, &screening.choices[index]);
+                variants.extend(of_choice.into_iter().map(|variant| (index, variant)));
+            }
+            ChoiceBound::Pruned(_) | ChoiceBound::Unreached(_) => {}
+        }
+    }
     let combinations: Vec<Combination> = variants
         .iter()
         .map(|(index, _)| screening.choices[*index].combination)
@@ -292,19 +353,45 @@ impl<'a> Solution<'a> {
         excluding: Excluding,
         deadline: Deadline,
     ) -> Result<Self, PlanError> {
-        let screening = screen(table, count, options.diverse, options.pruning);
-        let encoded = encode(table, &screening, excluding);
+        // The program gets half of the time.
+        let half = deadline.part(2);
+        let mut screening = screen(table, count, options.diverse, options.pruning, half);
+        let encoded = encode(table, &mut screening, excluding, deadline);
         let pruning = match options.pruning {
             Pruning::ByBounds => program::Pruning::ByBounds,
             Pruning::None => program::Pruning::None,
         };
         let report = program::solve(&encoded.data, &solver(deadline), pruning)?;
-        Ok(Self {
+        let mut solution = Self {
             table,
             screening,
             encoded,
             report,
-        })
+        };
+        if let Solved::Unknown { bound, statistics } = solution.report.outcome
+            && let Some(plan) = solution.quick_plan()
+        {
+            let objective = plan.objective as f64;
+            let bound = bound.map_or(0.0, |bound| bound.min(objective));
+            solution.report.outcome = Solved::Feasible {
+                gap: objective - bound,
+                bound,
+                solution: plan,
+                statistics,
+            };
+        }
+        Ok(solution)
+    }
+
+    /// The best plan that the screening has come across, where the program had no time for any.
+    fn quick_plan(&self) -> Option<ProgramPlan> {
+        let choice = self.screening.quick?;
+        let variants = self.encoded.variants.iter().enumerate();
+        let of_choice = variants.filter(|(_, (of, _))| *of == choice);
+        let plans = of_choice.filter_map(|(group, (_, variant))| {
+            groups::quick_plan(self.table, &self.screening.choices[choice], variant, group)
+        });
+        plans.min_by_key(|plan| plan.objective)
     }
 
     /// The best layouts of `count` classes by the exact costs, the best first, beginning with that of the
@@ -314,7 +401,7 @@ impl<'a> Solution<'a> {
         best: &ProgramPlan,
         count: usize,
         deadline: Deadline,
-    ) -> Result<Vec<Evaluated>, PlanError> {
+    ) -> Result<(Vec<Evaluated>, bool), PlanError> {
         let (data, table) = (&self.encoded.data, self.table);
         let class = |group: usize| self.encoded.class(&self.screening, group);
         let wanted = Wanted {
@@ -322,6 +409,7 @@ impl<'a> Solution<'a> {
             slack: self.screening.slack,
         };
         let outcome = program::top(data, wanted, class, &solver(deadline))?;
+        let is_cut = matches!(outcome, Solved::Feasible { .. } | Solved::Unknown { .. });
         let mut plans = outcome.solution().cloned().unwrap_or_default();
         if plans.iter().all(|plan| plan != best) {
             plans.push(best.clone());
@@ -329,8 +417,8 @@ impl<'a> Solution<'a> {
         let mut ranked: Vec<(Evaluated, i64, usize)> = Vec::with_capacity(plans.len());
         for plan in &plans {
             let layout = self.encoded.layout(&self.screening, plan);
-            let claimed = |units| table.quantum.parts_per_billion(&table.instance.job, units);
-            let evaluated = verify(table.instance, layout, claimed(plan.objective))?;
+            let claimed = table.quantum.step_time(plan.objective);
+            let evaluated = verify(table.instance, layout, claimed)?;
             ranked.push((evaluated, data.groups[plan.group].rank, class(plan.group)));
         }
         ranked.sort_by(|(one, first, _), (other, second, _)| {
@@ -347,44 +435,56 @@ impl<'a> Solution<'a> {
             new
         });
         ranked.truncate(count);
-        Ok(ranked.into_iter().map(|it| it.0).collect())
+        Ok((ranked.into_iter().map(|it| it.0).collect(), is_cut))
     }
 
-    /// What the answer over the listed combinations says of all: where the time was over before all were
-    /// listed, the matrix products alone bound the rest.
+    /// What the answer over the combinations that were reached says of all: where the time was over before
+    /// all were listed, the matrix products alone bound the rest.
     fn within_all(&self) -> Solved<ProgramPlan> {
         let (table, outcome) = (self.table, self.report.outcome.clone());
-        if table.extent == Extent::Whole {
+        let least = table
+            .quantum
+            .units_within(least_step_time(&table.instance.job));
+        let listed = (table.extent == Extent::Cut).then_some(least);
+        let Some(left) = self.screening.left().into_iter().chain(listed).min() else {
             return outcome;
-        }
-        let least = least_step_time(&table.instance.job);
-        let of_all = table.quantum.units_within(least) as f64;
+        };
+        let left = left as f64;
         match outcome {
             Solved::Optimal {
                 solution,
                 statistics,
-            }
-            | Solved::Feasible {
+            } => feasible(solution, left, statistics),
+            Solved::Feasible {
                 solution,
+                bound,
                 statistics,
                 ..
-            } => {
-                let objective = solution.objective as f64;
-                let bound = of_all.min(objective);
-                Solved::Feasible {
-                    solution,
-                    bound,
-                    gap: objective - bound,
-                    statistics,
-                }
-            }
-            Solved::Infeasible { statistics } | Solved::Unknown { statistics, .. } => {
-                Solved::Unknown {
-                    bound: Some(of_all),
-                    statistics,
-                }
-            }
+            } => feasible(solution, left.min(bound), statistics),
+            Solved::Infeasible { statistics } => Solved::Unknown {
+                bound: Some(left),
+                statistics,
+            },
+            Solved::Unknown { bound, statistics } => Solved::Unknown {
+                bound: bound.map(|bound| bound.min(left)),
+                statistics,
+            },
         }
+    }
+
+    /// The parts of the search that the time limit ended.
+    fn cut_short(&self) -> Vec<CutShort> {
+        let stopped = matches!(
+            self.report.outcome,
+            Solved::Feasible { .. } | Solved::Unknown { .. }
+        );
+        let parts = [
+            (CutShort::Listing, self.table.extent == Extent::Cut),
+            (CutShort::Screening, self.screening.left().is_some()),
+            (CutShort::Program, stopped),
+        ];
+        let cut = parts.into_iter().filter(|(_, is_cut)| *is_cut);
+        cut.map(|(part, _)| part).collect()
     }
 
     fn proof(&self) -> Proof {
@@ -407,6 +507,7 @@ impl<'a> Solution<'a> {
             cells_pruned: count(|bound| matches!(bound, ChoiceBound::Pruned(_))),
             cells_solved: count(|bound| matches!(bound, ChoiceBound::Open(_))),
             extent: table.extent,
+            cut_short: self.cut_short(),
             applied_before: table.applied_before.iter().map(|it| it.as_str()).collect(),
             solver: SOLVER.to_owned(),
         }
@@ -421,10 +522,16 @@ impl<'a> Solution<'a> {
         deadline: Deadline,
     ) -> Result<Plan, PlanError> {
         let table = self.table;
-        let mut ranked = self.ranked(best, count, deadline)?.into_iter();
+        let (ranked, is_cut) = self.ranked(best, count, deadline)?;
+        let mut ranked = ranked.into_iter();
         let Some(choice) = ranked.next() else {
             let cause = "the program's plan is not among the best".to_owned();
             return Err(PlanError::Verification { cause });
+        };
+        let next_best = if is_cut && count > 1 {
+            vec![CutShort::NextBest]
+        } else {
+            Vec::new()
         };
         // Without a bound both are infinite.
         let beyond = best.objective as f64 / bound.max(0) as f64;
@@ -436,6 +543,7 @@ impl<'a> Solution<'a> {
             bound_parts: table.quantum.parts_per_billion(&table.instance.job, bound),
             gap: beyond - 1.0,
             tolerance: (exact / least - 1.0).max(0.0),
+            cut_short: [self.cut_short(), next_best].concat(),
             ..self.proof()
         };
         Ok(Plan {
@@ -447,9 +555,21 @@ impl<'a> Solution<'a> {
     }
 }
 
+/// A plan with what is known of the best.
+fn feasible(plan: ProgramPlan, bound: f64, statistics: Statistics) -> Solved<ProgramPlan> {
+    let objective = plan.objective as f64;
+    let bound = bound.min(objective);
+    Solved::Feasible {
+        gap: objective - bound,
+        solution: plan,
+        bound,
+        statistics,
+    }
+}
+
 fn solver(deadline: Deadline) -> SolverOptions {
     SolverOptions {
-        time_limit: deadline.left(),
+        deadline,
         ..SolverOptions::default()
     }
 }
@@ -461,8 +581,8 @@ fn solver(deadline: Deadline) -> SolverOptions {
 ///
 /// When the solver fails, or its answer fails the verification.
 pub fn plan(instance: &Instance, options: &PlanOptions) -> Result<Outcome, PlanError> {
-    let deadline = Deadline::after(options.time_limit);
-    let table = CostTable::within(instance, options.formulation, options.time_limit);
+    let deadline = options.deadline;
+    let table = CostTable::within(instance, options.formulation, deadline);
     let count = options.alternatives + 1;
     let solution = Solution::of(&table, count, options, Excluding::Shown, deadline)?;
     let outcome = match solution.within_all() {
@@ -499,14 +619,11 @@ fn with_safer(
     options: &PlanOptions,
     deadline: Deadline,
 ) -> Result<Outcome, PlanError> {
-    // Beside a plan that was proven in time, none has to mean that there is none: it takes about as long.
-    let (plan, deadline) = match &mut outcome {
-        Outcome::Optimal(plan) => (plan, Deadline::NEVER),
-        Outcome::Feasible(plan) => (plan, deadline),
-        Outcome::Infeasible(_) | Outcome::Unknown(_) => return Ok(outcome),
+    let (Outcome::Optimal(plan) | Outcome::Feasible(plan)) = &mut outcome else {
+        return Ok(outcome);
     };
     let risk = plan.choice.prediction.oom_probability;
-    if risk < NEGLIGIBLE_RISK || deadline.is_over() {
+    if risk < NEGLIGIBLE_RISK {
         return Ok(outcome);
     }
     // Of the table only the capacity differs.
@@ -518,7 +635,15 @@ fn with_safer(
         pruning: Pruning::ByBounds,
         ..*options
     };
-    plan.safer = best_of(&table.at_risk_of(&cautious), &options, deadline)?.into_layout();
+    let safer = if deadline.is_over() {
+        Best::Unknown
+    } else {
+        best_of(&table.at_risk_of(&cautious), &options, deadline)?
+    };
+    if !safer.is_proven() {
+        plan.proof.cut_short.push(CutShort::Safer);
+    }
+    plan.safer = safer.into_layout();
     Ok(outcome)
 }
 
@@ -531,8 +656,8 @@ pub fn written_program(
     instance: &Instance,
     options: &PlanOptions,
 ) -> Result<(Option<Model>, String), PlanError> {
-    let deadline = Deadline::after(options.time_limit);
-    let table = CostTable::within(instance, options.formulation, options.time_limit);
+    let deadline = options.deadline;
+    let table = CostTable::within(instance, options.formulation, deadline);
     let solution = Solution::of(&table, 1, options, Excluding::Shown, deadline)?;
     let proof = solution.proof();
     let scope = format!(
@@ -545,8 +670,8 @@ pub fn written_program(
 
 /// The best layout alone.
 pub(super) fn best(instance: &Instance, options: &PlanOptions) -> Result<Best, PlanError> {
-    let deadline = Deadline::after(options.time_limit);
-    let table = CostTable::within(instance, options.formulation, options.time_limit);
+    let deadline = options.deadline;
+    let table = CostTable::within(instance, options.formulation, deadline);
     best_of(&table, options, deadline)
 }
 

@@ -88,7 +88,11 @@ pub fn tokens_per_second(evaluated: &Evaluated, gpus: u32) -> f64 {
 ///
 /// When the solver fails, or an answer fails its verification.
 pub fn price(instance: &Instance, options: &PlanOptions) -> Result<PriceList, PlanError> {
-    let today = planner::best(instance, options)?;
+    let of_today = PlanOptions {
+        deadline: options.deadline.part(2),
+        ..*options
+    };
+    let today = planner::best(instance, &of_today)?;
     let mut changed = Vec::new();
     let mut idle = Vec::new();
     for (proposal, reason) in proposal::proposals(instance) {

@@ -3,7 +3,7 @@
 use super::{Offer, Proposal, offer};
 use crate::instance::Instance;
 use crate::planner::objective::{self, Goal, Objective};
-use crate::planner::{PlanError, PlanOptions};
+use crate::planner::{PlanError, PlanOptions, TimeOver};
 use crate::quantity::Bytes;
 
 /// Memory is found to a tenth of a gigabyte.
@@ -19,7 +19,11 @@ pub(super) fn offers(instance: &Instance, options: &PlanOptions) -> Result<Vec<O
         || least_memory(instance, options),
         || fewest_nodes(instance, options),
     );
-    Ok(memory?.into_iter().chain(nodes?).collect())
+    let memory = match memory {
+        Err(PlanError::TimeOver(_)) => None,
+        found => found?,
+    };
+    Ok(memory.into_iter().chain(nodes?).collect())
 }
 
 /// With more memory there are no fewer layouts, so the least is found by bisection.
@@ -28,6 +32,9 @@ fn least_memory(instance: &Instance, options: &PlanOptions) -> Result<Option<Off
         let proposal = Proposal::memory(instance, Bytes::new(steps as f64 * STEP));
         let proposal = proposal.called("least-memory", "the least that fits");
         let offer = offer(instance, proposal, options)?;
+        if !offer.best.is_proven() {
+            return Err(TimeOver.into());
+        }
         Ok(Some(offer).filter(|offer| offer.best.layout().is_some()))
     };
     let memory = instance.job.cluster.accelerator.usable_memory.value();

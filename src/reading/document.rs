@@ -8,7 +8,7 @@ use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
 
 use super::error::{Problems, shown};
-use super::text_file;
+use crate::files::{Content, read_text};
 
 /// A text that values are read from.
 #[derive(Debug, PartialEq, Eq)]
@@ -26,11 +26,12 @@ pub(crate) struct Source {
 impl Source {
     /// A file that the value at `at` names.
     pub(crate) fn named_at(file: &Path, at: &Origin, problems: &mut Problems) -> Option<Arc<Self>> {
-        match text_file::read(file) {
+        match read_text(file, Content::Settings) {
             Ok(text) => Some(Arc::new(Self::of_file(file, text))),
-            Err((reason, hint)) => {
+            Err(error) => {
                 let file = shown(&file.to_string_lossy());
-                problems.add(at, format!("cannot read `{file}`: {reason}"), hint);
+                let text = format!("cannot read `{file}`: {}", error.reason);
+                problems.add(at, text, error.hint);
                 None
             }
         }

@@ -9,7 +9,6 @@ pub(crate) mod document;
 mod error;
 pub(crate) mod section;
 pub(crate) mod spelling;
-pub(crate) mod text_file;
 pub(crate) mod values;
 
 pub(crate) use document::{Node, Origin, Source, SourceKind, Table, Tree};

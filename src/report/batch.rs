@@ -178,30 +178,120 @@ pub fn csv_line(row: &BatchRow) -> String {
     String::from_utf8(bytes).expect("CSV of strings is UTF-8")
 }
 
-/// The finished rows of an earlier [`json_lines`] output, up to the first line that is no row:
-/// an interrupted run may have left half a line.
-#[must_use]
-pub fn read_json_lines(text: &str) -> Vec<BatchRow> {
-    text.split_inclusive('\n')
-        .filter(|line| line.ends_with('\n'))
-        .map_while(|line| serde_json::from_str(line).ok())
-        .collect()
+/// The format of a file of rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// [`json_lines`].
+    JsonLines,
+    /// [`csv()`].
+    Csv,
 }
 
-/// The finished rows of an earlier [`csv()`] output, up to the first record that is no row: an
-/// interrupted run may have left half a line.
+impl Form {
+    /// The rows in this format.
+    #[must_use]
+    pub fn all(self, rows: &[BatchRow]) -> String {
+        match self {
+            Self::JsonLines => json_lines(rows),
+            Self::Csv => csv(rows),
+        }
+    }
+
+    /// One row in this format, with its line break.
+    #[must_use]
+    pub fn one(self, row: &BatchRow) -> String {
+        match self {
+            Self::JsonLines => json_line(row),
+            Self::Csv => csv_line(row),
+        }
+    }
+}
+
+/// What a file of rows holds.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Earlier {
+    /// The rows, in the order of the file: of one instance the last counts.
+    pub rows: Vec<BatchRow>,
+    /// Lines that are no rows, with their numbers.
+    pub unreadable: Vec<(usize, Vec<u8>)>,
+    /// Whether the last line is half a row, as an interrupted run may leave it.
+    pub is_cut: bool,
+}
+
+/// Reads a file of rows, whatever it holds.
 #[must_use]
-pub fn read_csv(text: &str) -> Vec<BatchRow> {
-    let ends = text.match_indices('\n').map(|(end, _)| end);
-    let finished = ends
-        .rev()
-        .map(|end| &text[..=end])
-        .find(|text| text.matches('"').count().is_multiple_of(2))
-        .unwrap_or_default();
-    csv::Reader::from_reader(finished.as_bytes())
-        .into_deserialize()
-        .map_while(Result::ok)
-        .collect()
+pub fn read(bytes: &[u8], form: Form) -> Earlier {
+    let mut earlier = Earlier::default();
+    let lines: Vec<&[u8]> = bytes.split_inclusive(|&byte| byte == b'\n').collect();
+    let is_header = |line: &&[u8]| form == Form::Csv && *line == CSV_HEADER.as_bytes();
+    let mut next = usize::from(lines.first().is_some_and(is_header));
+    while next < lines.len() {
+        let line = lines[next];
+        if line.trim_ascii().is_empty() {
+            next += 1;
+        } else if let Some((row, length)) = first_row(&lines[next..], form) {
+            earlier.rows.push(row);
+            next += length;
+        } else if is_unfinished(&lines[next..], form) {
+            earlier.is_cut = true;
+            break;
+        } else {
+            earlier.unreadable.push((next + 1, line.to_vec()));
+            next += 1;
+        }
+    }
+    earlier
+}
+
+/// Most lines of a row.
+const LONGEST_ROW: usize = 512;
+
+/// The row that starts on the first line, and its number of lines: in CSV a quoted text may have breaks.
+fn first_row(lines: &[&[u8]], form: Form) -> Option<(BatchRow, usize)> {
+    let length = end(lines, form)?;
+    let text = lines[..length].concat();
+    let text = str::from_utf8(&text).ok()?.strip_suffix('\n')?;
+    let row = match form {
+        Form::JsonLines => serde_json::from_str(text).ok(),
+        Form::Csv => {
+            let mut reader = csv::ReaderBuilder::new()
+                .has_headers(false)
+                .from_reader(text.as_bytes());
+            reader.deserialize().next()?.ok()
+        }
+    };
+    Some((row?, length))
+}
+
+/// Whether the lines, which start with no row, are part of one that was to go on, and nothing else.
+fn is_unfinished(lines: &[&[u8]], form: Form) -> bool {
+    let is_open = match end(lines, form) {
+        None => true,
+        Some(end) => end == lines.len() && !lines[end - 1].ends_with(b"\n"),
+    };
+    let mut later = 1..lines.len();
+    is_open
+        && lines.len() <= LONGEST_ROW
+        && !later.any(|at| first_row(&lines[at..], form).is_some())
+}
+
+/// Number of lines after which a row ends that starts on the first.
+fn end(lines: &[&[u8]], form: Form) -> Option<usize> {
+    let mut within = lines.iter().take(LONGEST_ROW);
+    match form {
+        Form::JsonLines => Some(1),
+        Form::Csv => Some(1 + within.position(closes_quotes())?),
+    }
+}
+
+/// Told one line after the other, whether every quote is closed at its end.
+fn closes_quotes() -> impl FnMut(&&[u8]) -> bool {
+    let mut open = false;
+    move |line| {
+        let quotes = line.split(|&byte| byte == b'"').count() - 1;
+        open ^= quotes % 2 == 1;
+        !open
+    }
 }
 
 /// The figures of the rows, with paths of at most so many columns.
@@ -299,22 +389,46 @@ mod tests {
         fixture::assert_snapshot("report_batch_csv", &csv(&rows()));
     }
 
-    #[test]
-    fn written_rows_can_be_read_again() {
-        assert_eq!(read_json_lines(&json_lines(&rows())), rows());
-        assert_eq!(read_csv(&csv(&rows())), rows());
-    }
+    const FORMS: [Form; 2] = [Form::JsonLines, Form::Csv];
 
     #[test]
     fn half_a_row_is_no_row() {
-        let check = |text: &str, read: fn(&str) -> Vec<BatchRow>| {
-            for end in (0..text.len()).filter(|&end| text.is_char_boundary(end)) {
-                let read = read(&text[..end]);
-                assert_eq!(read, rows()[..read.len()], "{}", &text[..end]);
+        for form in FORMS {
+            let text = form.all(&rows());
+            for end in 0..=text.len() {
+                let earlier = read(&text.as_bytes()[..end], form);
+                let count = earlier.rows.len();
+                assert_eq!(earlier.rows, rows()[..count], "{}", &text[..end]);
+                assert!(earlier.unreadable.is_empty(), "{}", &text[..end]);
+                let is_whole = end == 0 || end == form.all(&rows()[..count]).len();
+                assert_eq!(earlier.is_cut, !is_whole, "{}", &text[..end]);
             }
-        };
-        check(&json_lines(&rows()), read_json_lines);
-        check(&csv(&rows()), read_csv);
+            assert_eq!(read(text.as_bytes(), form).rows, rows());
+        }
+    }
+
+    #[test]
+    fn what_is_no_row_is_kept_apart() {
+        for form in FORMS {
+            for position in 0..=rows().len() {
+                for damage in [
+                    &b"nonsense\n"[..],
+                    b"{}\n",
+                    b"\xff,\xfe\n",
+                    b"a,b,c,d,e,f,g,h,i\n",
+                ] {
+                    let mut bytes = form.all(&rows()[..position]).into_bytes();
+                    let line = bytes.split(|&byte| byte == b'\n').count();
+                    bytes.extend(damage);
+                    for row in &rows()[position..] {
+                        bytes.extend(form.one(row).into_bytes());
+                    }
+                    let earlier = read(&bytes, form);
+                    assert_eq!(earlier.rows, rows());
+                    assert_eq!(earlier.unreadable, [(line, damage.to_vec())]);
+                }
+            }
+        }
     }
 
     #[test]

@@ -19,7 +19,7 @@ use crate::axis::{Axis, FlaggedCombination};
 use crate::catalog::DEVIATIONS_OF_80_PERCENT;
 use crate::cluster::CalibrationKind;
 use crate::layout::Layout;
-use crate::plan::{Extent, Status, Violation};
+use crate::plan::{CutShort, Extent, Status, Violation};
 use crate::planner::NEGLIGIBLE_RISK;
 
 impl Answer for SolutionDocument {
@@ -278,7 +278,9 @@ fn alternatives(others: &[NeighbourDocument], choice: &Layout, style: &Style) ->
 fn safer_note(answer: &SolutionDocument, prediction: &PredictionDocument) -> String {
     let choice = answer.layout.as_ref().map(LayoutDocument::layout);
     let proof = &answer.proof;
-    let is_proven = proof.gap.is_some_and(|gap| gap <= 0.0) && proof.extent == Extent::Whole;
+    let is_proven = proof.gap.is_some_and(|gap| gap <= 0.0)
+        && proof.extent == Extent::Whole
+        && !proof.cut_short.contains(&CutShort::Safer);
     match answer.safer.as_ref().zip(choice) {
         Some((safer, choice)) => format!(
             "Safer: {}: risk {} instead of {}, MFU {} ({}).",
@@ -318,13 +320,24 @@ fn proof_note(proof: &ProofDocument) -> String {
         Extent::Whole => "",
         Extent::Cut => "the time was over before all combinations were listed; ",
     };
+    let counted = proof.cells_infeasible + proof.cells_pruned + proof.cells_solved;
+    let unreached = match proof.cells.saturating_sub(counted) {
+        0 => String::new(),
+        unreached => format!("{} were not reached, ", grouped(unreached)),
+    };
+    let cut_short = proof.cut_short.iter().map(|part| part.words());
+    let cut_short = cut_short.collect::<Vec<_>>().join(", ");
+    let cut_short = match proof.cut_short.len() {
+        0 => String::new(),
+        _ => format!(" Cut short by the time limit: {cut_short}."),
+    };
     let before = match rules {
         0 => String::new(),
         _ => format!("; {rules} rules on discrete choices applied before that"),
     };
     format!(
-        "Proof: {bound}{cut}of {} combinations, {} break a rule, {} are excluded by a bound, {} \
-         are in the program {} ({}){before}.",
+        "Proof: {bound}{cut}of {} combinations, {} break a rule, {} are excluded by a bound, \
+         {unreached}{} are in the program {} ({}){before}.{cut_short}",
         grouped(proof.cells),
         grouped(proof.cells_infeasible),
         grouped(proof.cells_pruned),

@@ -6,7 +6,7 @@
 
 mod walk;
 
-use std::time::Instant;
+use formulations::deadline::Deadline;
 
 pub use walk::{Node, Step, Walk};
 
@@ -38,11 +38,8 @@ pub const ORDER: [Axis; Axis::COUNT] = [
 /// Combinations up to which the program carries those that break a rule as columns too.
 pub const LITERAL_LIMIT: u64 = 20_000;
 
-/// Steps of the walk that are made whatever the time, so that a limit changes nothing in usual
-/// spaces: they take a tenth of a second.
-const LEAST_STEPS: u64 = 200_000;
-/// Steps between two looks at the clock.
-const STEPS_UNTIMED: u64 = 1 << 10;
+/// Steps of the walk between two looks at the clock.
+const STEPS_UNTIMED: u64 = 1 << 8;
 
 /// The combinations that a program decides among.
 #[derive(Debug, Clone)]
@@ -60,12 +57,12 @@ pub struct Listing {
 /// that break none of the rules on discrete choices.
 #[must_use]
 pub fn list(instance: &Instance) -> Listing {
-    list_until(instance, None)
+    list_until(instance, Deadline::NEVER)
 }
 
-/// The same, as far as it gets until `deadline`, and at least the first `LEAST_STEPS`.
+/// The same, as far as it gets until `deadline`.
 #[must_use]
-pub fn list_until(instance: &Instance, deadline: Option<Instant>) -> Listing {
+pub fn list_until(instance: &Instance, deadline: Deadline) -> Listing {
     let literal = instance.space.combinations() <= LITERAL_LIMIT;
     let values = Axis::ALL.map(|axis| instance.space.values(axis).to_vec());
     let mut walk = Walk::new(instance, &ORDER, values);
@@ -73,9 +70,7 @@ pub fn list_until(instance: &Instance, deadline: Option<Instant>) -> Listing {
     let (mut steps, mut is_cut) = (0_u64, false);
     walk.run(&mut |node| {
         steps += 1;
-        if steps >= LEAST_STEPS && steps.is_multiple_of(STEPS_UNTIMED) {
-            is_cut = deadline.is_some_and(|deadline| deadline <= Instant::now());
-        }
+        is_cut |= steps.is_multiple_of(STEPS_UNTIMED) && deadline.is_over();
         if is_cut {
             return Step::Stop;
         }

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::axis::AxisSet;
 use crate::instance::Instance;
-use crate::plan::{Evaluated, Formulation, Outcome, Plan, Proof};
+use crate::plan::{CutShort, Evaluated, Formulation, Outcome, Plan, Proof};
 use crate::planner::objective::{Count, on};
 use crate::planner::{Best, Deadline, NEGLIGIBLE_RISK, PlanError, constraints, infeasibility};
 use crate::reading::InputError;
@@ -249,7 +249,10 @@ impl Checks<'_> {
             tolerance: plan.proof.tolerance + ROUNDING,
             ..Claim::new("layout", Some(&plan.choice))
         }];
-        let others = plan.alternatives.iter().enumerate();
+        // Where the time limit ended their search, others may be missing.
+        let is_cut = plan.proof.cut_short.contains(&CutShort::NextBest);
+        let known = if is_cut { 0 } else { plan.alternatives.len() };
+        let others = plan.alternatives.iter().take(known).enumerate();
         claims.extend(others.map(|(at, other)| Claim {
             cause: "a faster layout is missing before it",
             ..Claim::new(format!("alternatives[{at}]"), Some(other))
@@ -265,6 +268,10 @@ impl Checks<'_> {
                 None => Ok(()),
                 Some(_) => Err(Rejected::new("safer", "the layout has no risk to halve").into()),
             };
+        }
+        if plan.proof.cut_short.contains(&CutShort::Safer) {
+            self.note("the safer layout: the time limit ended the search for it");
+            return Ok(());
         }
         // The same combinations once more: they count once.
         let searched = self.searched;

@@ -17,11 +17,11 @@ use super::{Counts, Options};
 use crate::axis::AxisSet;
 use crate::instance::Instance;
 use crate::layout::Layout;
-use crate::plan::{Evaluated, Formulation};
-use crate::planner;
+use crate::plan::{self, Evaluated, Formulation};
 use crate::planner::classes::{Thresholds, classes};
 use crate::planner::cost_table::CostTable;
 use crate::planner::groups::{Choice, choices, relaxed, variants};
+use crate::planner::{self, TimeOver};
 
 /// What to search for.
 pub(super) struct Search<'a> {
@@ -44,7 +44,7 @@ pub(super) struct Found {
 
 /// The best layouts of the space, of those that the time allowed.
 pub(super) fn search(instance: &Instance, search: &Search) -> Found {
-    let table = CostTable::exactly(instance, search.formulation);
+    let table = CostTable::exactly(instance, search.formulation, search.options.deadline);
     let broken = table.entries.iter();
     let broken = broken.filter(|entry| !entry.broken.is_empty()).count();
     let (best, counts) = over_stages(&table, search);
@@ -90,7 +90,17 @@ fn over_stages(table: &CostTable, search: &Search) -> (Vec<Layout>, Counts) {
     let candidates = choices.iter().map(|it| it.candidate(table.formulation));
     let classes = classes(candidates, search.diverse);
     let bound = |choice: &Choice| balance_bound(&relaxed(table, choice).group, layers);
-    let bounds: Vec<i64> = choices.par_iter().map(bound).collect();
+    let deadline = search.options.deadline;
+    let bound = |choice| (!deadline.is_over()).then(|| bound(choice));
+    let Some(bounds) = choices.par_iter().map(bound).collect::<Option<Vec<i64>>>() else {
+        let total = choices.len() as u64;
+        let counts = Counts {
+            total,
+            open: total.max(1),
+            ..Counts::default()
+        };
+        return (Vec::new(), counts);
+    };
     let mut order: Vec<usize> = (0..choices.len()).collect();
     order.sort_by_key(|&index| (bounds[index], index));
     let number = classes.iter().max().map_or(0, |last| last + 1);
@@ -116,7 +126,7 @@ fn over_stages(table: &CostTable, search: &Search) -> (Vec<Layout>, Counts) {
             if bounds[index] > limit {
                 break;
             }
-            if search.options.deadline.is_over() {
+            if deadline.is_over() {
                 is_cut.store(true, Ordering::Relaxed);
                 break;
             }
@@ -128,13 +138,16 @@ fn over_stages(table: &CostTable, search: &Search) -> (Vec<Layout>, Counts) {
             let choice = &choices[index];
             let mut is_empty = limit_of == i64::MAX;
             for variant in variants(table, choice) {
-                let plan = optimum_within(&variant.group, 0, &table.layers, limit_of);
-                if let Some(plan) = plan {
-                    is_empty = false;
-                    let layout = variant.layout(choice, &plan);
-                    let mut known = lock();
-                    known.thresholds.offer(plan.objective, class);
-                    known.layouts.push((plan.objective, layout, class));
+                match optimum_within(&variant.group, 0, &table.layers, limit_of, deadline) {
+                    Ok(Some(plan)) => {
+                        is_empty = false;
+                        let layout = variant.layout(choice, &plan);
+                        let mut known = lock();
+                        known.thresholds.offer(plan.objective, class);
+                        known.layouts.push((plan.objective, layout, class));
+                    }
+                    Ok(None) => {}
+                    Err(TimeOver) => is_cut.store(true, Ordering::Relaxed),
                 }
             }
             infeasible.fetch_add(usize::from(is_empty), Ordering::Relaxed);
@@ -145,11 +158,9 @@ fn over_stages(table: &CostTable, search: &Search) -> (Vec<Layout>, Counts) {
     let [total, visited, infeasible] =
         [choices.len(), visited.into_inner(), infeasible.into_inner()].map(|count| count as u64);
     let rest = total - visited;
-    let (pruned, open) = if is_cut.into_inner() {
-        (0, rest)
-    } else {
-        (rest, 0)
-    };
+    // What was not listed, or was being searched, is open as well.
+    let is_cut = is_cut.into_inner() || table.extent == plan::Extent::Cut;
+    let (pruned, open) = if is_cut { (0, rest.max(1)) } else { (rest, 0) };
     let counts = Counts {
         total,
         broken: 0,

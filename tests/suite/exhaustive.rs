@@ -9,6 +9,7 @@ use parlayout::layout::{
     Checkpointing, Layout, RmsNormKernel, Schedule, SequenceParallel, Sharding, Stage,
 };
 use parlayout::plan::{Evaluated, Formulation, Outcome};
+use parlayout::planner::Deadline;
 use parlayout::planner::cost_table::CostTable;
 use parlayout::planner::staged::{Excluding, encode, screen};
 use parlayout::planner::{self, PlanOptions, Pruning};
@@ -281,8 +282,9 @@ fn instances_agree_to_the_last_digit() {
 fn rules_have_a_coefficient_on_what_they_exclude() {
     for instance in instances().filter(is_small) {
         let table = CostTable::new(&instance, Formulation::Staged);
-        let screening = screen(&table, 1, AxisSet::EMPTY, Pruning::ByBounds);
-        let data = encode(&table, &screening, Excluding::Shown).data;
+        let never = Deadline::NEVER;
+        let mut screening = screen(&table, 1, AxisSet::EMPTY, Pruning::ByBounds, never);
+        let data = encode(&table, &mut screening, Excluding::Shown, never).data;
         let broken = table.entries.iter().filter(|it| !it.broken.is_empty());
         let mut excluded = data.excluded.iter();
         for entry in broken {

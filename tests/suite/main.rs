@@ -2,15 +2,18 @@
 #![expect(clippy::print_stderr, reason = "a skipped test says so")]
 
 mod backtest;
+mod batch;
 mod calibration;
 mod catalog_order;
 mod cli;
 mod constraints;
 mod exhaustive;
 mod explanations;
+mod fuzz;
 mod instance_files;
 mod instances;
 mod interleaving;
+mod limits;
 mod logs;
 mod measured;
 mod objectives;

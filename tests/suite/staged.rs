@@ -8,7 +8,7 @@ use parlayout::framework::{CheckpointRule, Partition};
 use parlayout::instance::{self, Flag, Instance, Overrides};
 use parlayout::plan::{Extent, Formulation, Outcome};
 use parlayout::planner::cost_table::CostTable;
-use parlayout::planner::{self, PlanOptions, groups};
+use parlayout::planner::{self, Deadline, PlanOptions, groups};
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use rayon::prelude::*;
@@ -154,7 +154,7 @@ fn a_time_limit_bounds_the_listing_too() {
         let within = |time_limit: Option<Duration>| {
             let options = PlanOptions {
                 formulation,
-                time_limit,
+                deadline: Deadline::after(time_limit),
                 ..PlanOptions::default()
             };
             planner::plan(&instance, &options).expect("the planner answers")

@@ -10,6 +10,14 @@ pub(crate) fn project(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
+/// An empty folder of a test's own.
+pub(crate) fn folder(name: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("parlayout-{name}-{}", std::process::id()));
+    drop(std::fs::remove_dir_all(&folder));
+    std::fs::create_dir_all(&folder).expect("a folder for the test");
+    folder
+}
+
 /// Files of `instances/`, in order.
 pub(crate) fn instance_files() -> Vec<PathBuf> {
     let folder = std::fs::read_dir(project("instances")).expect("the project has instances");

@@ -113,7 +113,7 @@ fn no_time_is_unknown_or_feasible_with_an_honest_bound() {
         .collect();
     let model = knapsack(&items, 601.0);
     let options = SolverOptions {
-        time_limit: Some(Duration::ZERO),
+        deadline: Deadline::after(Some(std::time::Duration::ZERO)),
         ..SolverOptions::default()
     };
     let best = solve(&model).solution().unwrap().objective;

@@ -256,10 +256,18 @@ pub(super) fn lower_bound(group: &Group, layers: &Layers, scratch: &mut Scratch)
     if layers.are_alike() {
         return bottleneck_bound(group, layers.count(), scratch);
     }
+    Some(quick_bound(group, layers))
+}
+
+/// The same without a look at memory: of perfect balance.
+pub(super) fn quick_bound(group: &Group, layers: &Layers) -> i64 {
+    if layers.are_alike() {
+        return balance_bound(group, layers.count());
+    }
     let of_layers = group.kinds.iter().zip(layers.all());
     let of_layers: i64 = of_layers.map(|(kind, count)| kind.time * count).sum();
     let total = of_layers + (group.stages.iter().map(|it| it.extra_time)).sum::<i64>();
     let deltas = group.stages.iter().map(|it| it.extra_delta);
     let (stages, delta) = (group.stages.len() as i64, deltas.max().unwrap_or(0));
-    Some(value(group, ceil_div(total, stages), total, delta))
+    value(group, ceil_div(total, stages), total, delta)
 }

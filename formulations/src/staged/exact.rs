@@ -14,6 +14,7 @@ use super::data::{Group, Layers, Partition};
 use super::equal_middle::equal_middle_splits;
 use super::plan::{Plan, on_stages, plan_of, stage_time, value};
 use super::tables::{Ceilings, Costs, Interval, bottleneck, ceilings};
+use crate::deadline::{Deadline, TimeOver};
 
 /// `(sum T, sum (S n - L)^2, sum s n)`.
 type Cost = (i64, i64, i64);
@@ -25,33 +26,57 @@ pub(super) type Key = (i64, Cost, Vec<i64>);
 /// that the plan shall bear.
 #[must_use]
 pub fn optimum(group: &Group, index: usize, layers: &Layers) -> Option<Plan> {
-    optimum_within(group, index, layers, i64::MAX)
+    optimum_within(group, index, layers, i64::MAX, Deadline::NEVER).unwrap_or_default()
 }
 
 /// The canonical optimum of a group if its objective is at most `limit`.
-#[must_use]
-pub fn optimum_within(group: &Group, index: usize, layers: &Layers, limit: i64) -> Option<Plan> {
+///
+/// # Errors
+/// [`TimeOver`] when the time is over before it is known.
+pub fn optimum_within(
+    group: &Group,
+    index: usize,
+    layers: &Layers,
+    limit: i64,
+    deadline: Deadline,
+) -> Result<Option<Plan>, TimeOver> {
     if group.partition == Partition::EqualMiddle && group.stages.len() > 2 {
-        return equal_middle_optimum(group, index, layers, limit);
+        return equal_middle_optimum(group, index, layers, limit, deadline);
     }
-    let mut recursion = Recursion::new(group, layers, limit);
-    let count = layers.count() as usize;
-    let slowest = bottleneck(&recursion.intervals, count, |it| it.time)?;
-    let delta = bottleneck(&recursion.intervals, count, |it| it.delta)?;
+    let recursion = Recursion::new(group, layers, limit, deadline)?;
+    Ok(match best_lengths(recursion, layers, limit)? {
+        Some(lengths) => plan_of(group, index, layers, &lengths),
+        None => None,
+    })
+}
+
+/// The layers of the stages of the best plan.
+fn best_lengths(
+    mut recursion: Recursion,
+    layers: &Layers,
+    limit: i64,
+) -> Result<Option<Vec<i64>>, TimeOver> {
+    let (group, count) = (recursion.group, recursion.count);
+    let slowest = bottleneck(&recursion.intervals, count, |it| it.time);
+    let delta = bottleneck(&recursion.intervals, count, |it| it.delta);
+    let (Some(slowest), Some(delta)) = (slowest, delta) else {
+        return Ok(None);
+    };
     // An own incumbent: the best of the plans whose slowest stage is least slow.
     let ceilings_of_first = Ceilings {
         time: slowest,
         ..Ceilings::NONE
     };
-    let cost = recursion.run(ceilings_of_first)?;
+    let Some(cost) = recursion.run(ceilings_of_first)? else {
+        return Ok(None);
+    };
     let (objective, _) = recursion.plan(cost, ceilings_of_first);
     let limit = limit.min(objective);
     let ceilings = ceilings(group, layers, limit);
     for intervals in &mut recursion.intervals {
         intervals.retain(|it| it.time <= ceilings.time && it.delta <= ceilings.delta);
     }
-    let lengths = recursion.best(limit, slowest, delta)?;
-    plan_of(group, index, layers, &lengths)
+    recursion.best(limit, slowest, delta)
 }
 
 struct Recursion<'a> {
@@ -60,28 +85,43 @@ struct Recursion<'a> {
     intervals: Vec<Vec<Interval>>,
     /// `F_s(i)` for `s = 0..=S`.
     costs: Vec<Vec<Option<Cost>>>,
+    deadline: Deadline,
 }
 
 impl<'a> Recursion<'a> {
-    fn new(group: &'a Group, layers: &Layers, limit: i64) -> Self {
+    fn new(
+        group: &'a Group,
+        layers: &Layers,
+        limit: i64,
+        deadline: Deadline,
+    ) -> Result<Self, TimeOver> {
         let count = layers.count() as usize;
         let mut costs = vec![vec![None; count + 1]; group.stages.len() + 1];
         costs[group.stages.len()][count] = Some((0, 0, 0));
-        Self {
+        let ceilings = ceilings(group, layers, limit);
+        Ok(Self {
             group,
             count,
-            intervals: Costs::new(group, layers).intervals(ceilings(group, layers, limit)),
+            intervals: Costs::new(group, layers).intervals(ceilings, deadline)?,
             costs,
-        }
+            deadline,
+        })
     }
 
     /// The layers of the stages of the best plan.
-    fn best(&mut self, mut limit: i64, slowest: i64, delta: i64) -> Option<Vec<i64>> {
+    fn best(
+        &mut self,
+        mut limit: i64,
+        slowest: i64,
+        delta: i64,
+    ) -> Result<Option<Vec<i64>>, TimeOver> {
         let mut best: Option<Key> = None;
         let weights = self.group.weights;
         let times = self.values(weights.slowest, slowest, |it| it.time);
         let deltas = self.values(weights.delta, delta, |it| it.delta);
-        let free = self.run(Ceilings::NONE)?.0;
+        let Some((free, ..)) = self.run(Ceilings::NONE)? else {
+            return Ok(None);
+        };
         for &time in &times {
             let floor = if time == i64::MAX { slowest } else { time };
             if value(self.group, floor, free, delta) > limit {
@@ -90,7 +130,7 @@ impl<'a> Recursion<'a> {
             let of_time = self.run(Ceilings {
                 time,
                 ..Ceilings::NONE
-            });
+            })?;
             let Some((total, ..)) = of_time else { continue };
             for &most in &deltas {
                 let ceilings = Ceilings { time, delta: most };
@@ -98,7 +138,7 @@ impl<'a> Recursion<'a> {
                 if value(self.group, floor, total, least) > limit {
                     break;
                 }
-                let Some(cost) = self.run(ceilings) else {
+                let Some(cost) = self.run(ceilings)? else {
                     continue;
                 };
                 let (objective, lengths) = self.plan(cost, ceilings);
@@ -109,7 +149,7 @@ impl<'a> Recursion<'a> {
                 }
             }
         }
-        best.map(|best| best.2)
+        Ok(best.map(|best| best.2))
     }
 
     /// The values that occur from a floor on, ascending; no ceiling at all where the weight is zero.
@@ -140,7 +180,8 @@ impl<'a> Recursion<'a> {
     }
 
     /// `F_0(0)` under the ceilings.
-    fn run(&mut self, ceilings: Ceilings) -> Option<Cost> {
+    fn run(&mut self, ceilings: Ceilings) -> Result<Option<Cost>, TimeOver> {
+        self.deadline.check()?;
         for stage in (0..self.intervals.len()).rev() {
             let mut costs = std::mem::take(&mut self.costs[stage]);
             costs.fill(None);
@@ -153,7 +194,7 @@ impl<'a> Recursion<'a> {
             }
             self.costs[stage] = costs;
         }
-        self.costs[0][0]
+        Ok(self.costs[0][0])
     }
 
     /// Objective and layers of the stages of the last run.
@@ -182,11 +223,26 @@ impl<'a> Recursion<'a> {
 }
 
 /// The same when all stages in the middle have the same layers: few enough to try each.
-fn equal_middle_optimum(group: &Group, index: usize, layers: &Layers, limit: i64) -> Option<Plan> {
-    let plans = equal_middle_splits(group, layers.count())
-        .filter_map(|lengths| plan_of(group, index, layers, &lengths))
-        .filter(|plan| plan.objective <= limit);
-    plans.min_by_key(|plan| key_of(group, plan, layers))
+fn equal_middle_optimum(
+    group: &Group,
+    index: usize,
+    layers: &Layers,
+    limit: i64,
+    deadline: Deadline,
+) -> Result<Option<Plan>, TimeOver> {
+    let mut best: Option<(Key, Plan)> = None;
+    for lengths in equal_middle_splits(group, layers.count()) {
+        deadline.check()?;
+        let plan = plan_of(group, index, layers, &lengths);
+        let Some(plan) = plan.filter(|plan| plan.objective <= limit) else {
+            continue;
+        };
+        let key = key_of(group, &plan, layers);
+        if best.as_ref().is_none_or(|best| key < best.0) {
+            best = Some((key, plan));
+        }
+    }
+    Ok(best.map(|best| best.1))
 }
 
 /// What makes one plan of a group better than another of the same group.

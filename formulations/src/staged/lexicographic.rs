@@ -8,6 +8,7 @@ use super::presolve::{Incumbents, Presolved};
 use super::program::{Program, inexact, program};
 use super::search::presolve_pieces;
 use super::side_rows::Prepared;
+use crate::deadline::TimeOver;
 use crate::model::{Expression, Sense};
 use crate::solve::{self, Outcome, Statistics};
 
@@ -37,11 +38,13 @@ pub(super) fn canonical(
     statistics: &mut Statistics,
 ) -> Result<Canonical, StagedError> {
     let data = prepared.data;
-    let presolved = presolve_pieces(prepared, index, limit, Incumbents::MayBeForbidden);
-    let Some(presolved) = presolved.as_ref().map(std::slice::from_ref) else {
-        return Ok(Canonical::NoPlan);
+    let incumbents = Incumbents::MayBeForbidden;
+    let presolved = match presolve_pieces(prepared, index, limit, incumbents, clock.deadline()) {
+        Ok(Some(presolved)) => [presolved],
+        Ok(None) => return Ok(Canonical::NoPlan),
+        Err(TimeOver) => return Ok(Canonical::TimeOver),
     };
-    let mut program = program(data, presolved, &[]);
+    let mut program = program(data, &presolved, &[]);
     let mut plan = match run(&program, clock, statistics)? {
         Some(Outcome::Optimal { solution, .. }) => program.decode(&solution)?,
         Some(Outcome::Infeasible { .. }) => return Ok(Canonical::NoPlan),
@@ -84,7 +87,7 @@ fn run(
     clock: &Clock,
     statistics: &mut Statistics,
 ) -> Result<Option<Outcome<solve::Point>>, StagedError> {
-    let Some(options) = clock.options() else {
+    let Ok(options) = clock.options() else {
         return Ok(None);
     };
     let outcome = solve::solve(&program.model, &options)?;

@@ -1,20 +1,17 @@
 //! Limits of a search: of its time, and of the objectives that it looks at.
 
-use std::time::{Duration, Instant};
-
+use crate::deadline::{Deadline, TimeOver};
 use crate::solve::SolverOptions;
 
-/// The options of the runs, within what is left of the time.
+/// The options of the runs, while there is time.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Clock {
-    start: Instant,
     options: SolverOptions,
 }
 
 impl Clock {
-    pub(super) fn start(options: &SolverOptions, unit: f64) -> Self {
+    pub(super) fn new(options: &SolverOptions, unit: f64) -> Self {
         Self {
-            start: Instant::now(),
             options: SolverOptions {
                 // Objectives are integers: nothing lies between one and the next.
                 absolute_gap: 0.4 * unit,
@@ -23,20 +20,14 @@ impl Clock {
         }
     }
 
-    /// Options for the next run; `None` when the time is over.
-    pub(super) fn options(&self) -> Option<SolverOptions> {
-        let left = match self.options.time_limit {
-            None => None,
-            Some(limit) => Some(
-                limit
-                    .checked_sub(self.start.elapsed())
-                    .filter(|left| *left > Duration::ZERO)?,
-            ),
-        };
-        Some(SolverOptions {
-            time_limit: left,
-            ..self.options
-        })
+    pub(super) const fn deadline(&self) -> Deadline {
+        self.options.deadline
+    }
+
+    /// Options for the next run.
+    pub(super) fn options(&self) -> Result<SolverOptions, TimeOver> {
+        self.options.deadline.check()?;
+        Ok(self.options)
     }
 }
 

@@ -12,6 +12,7 @@ use super::data::{Group, Layers, Partition};
 use super::equal_middle::equal_middle_splits;
 use super::plan::{Plan, plan_of, value};
 use super::tables::{Costs, Interval, NO_WAY, bottleneck, ceilings};
+use crate::deadline::{Deadline, TimeOver};
 
 /// What is left of a group.
 #[derive(Debug, Clone)]
@@ -65,22 +66,28 @@ pub(super) fn presolve(
     group: &Group,
     index: usize,
     layers: &Layers,
-    limit: i64,
-    incumbents: Incumbents,
-) -> Option<Presolved> {
+    (limit, incumbents): (i64, Incumbents),
+    deadline: Deadline,
+) -> Result<Option<Presolved>, TimeOver> {
     if group.partition == Partition::EqualMiddle && group.stages.len() > 2 {
-        return presolve_equal_middle(group, index, layers, limit, incumbents);
+        return presolve_equal_middle(group, index, layers, (limit, incumbents), deadline);
     }
     let count = layers.count() as usize;
-    let mut intervals = Costs::new(group, layers).intervals(ceilings(group, layers, limit));
-    let mut slowest = bottleneck(&intervals, count, |it| it.time)?;
-    let mut delta = bottleneck(&intervals, count, |it| it.delta)?;
-    let mut scan = Scan::of(group, index, layers, &intervals, slowest, delta)?;
+    let ceilings = ceilings(group, layers, limit);
+    let mut intervals = Costs::new(group, layers).intervals(ceilings, deadline)?;
+    let Some((mut slowest, mut delta)) = maxima(&intervals, count) else {
+        return Ok(None);
+    };
+    let scan = Scan::of(group, index, layers, &intervals, (slowest, delta), deadline)?;
+    let Some(mut scan) = scan else {
+        return Ok(None);
+    };
     let limit = match incumbents {
         Incumbents::Bound => limit.min(scan.incumbent.objective),
         Incumbents::MayBeForbidden => limit,
     };
     loop {
+        deadline.check()?;
         let forward = forward(&intervals, count, i64::MAX);
         let backward = backward(&intervals, count);
         let before: usize = intervals.iter().map(Vec::len).sum();
@@ -97,24 +104,35 @@ pub(super) fn presolve(
                     ) <= limit
             });
         }
-        slowest = bottleneck(&intervals, count, |it| it.time)?;
-        delta = bottleneck(&intervals, count, |it| it.delta)?;
+        let Some(narrowed) = maxima(&intervals, count) else {
+            return Ok(None);
+        };
+        (slowest, delta) = narrowed;
         if intervals.iter().map(Vec::len).sum::<usize>() == before {
             break;
         }
     }
-    let narrowed = Scan::of(group, index, layers, &intervals, slowest, delta)?;
+    let narrowed = Scan::of(group, index, layers, &intervals, (slowest, delta), deadline)?;
+    let Some(narrowed) = narrowed else {
+        return Ok(None);
+    };
     if narrowed.incumbent.objective < scan.incumbent.objective {
         scan.incumbent = narrowed.incumbent;
     }
-    (narrowed.lower_bound <= limit).then_some(Presolved {
+    Ok((narrowed.lower_bound <= limit).then_some(Presolved {
         group: index,
         intervals,
         slowest,
         delta,
         lower_bound: narrowed.lower_bound,
         incumbent: Some(scan.incumbent),
-    })
+    }))
+}
+
+/// `tau*` and `delta*`.
+fn maxima(intervals: &[Vec<Interval>], count: usize) -> Option<(i64, i64)> {
+    let slowest = bottleneck(intervals, count, |it| it.time)?;
+    Some((slowest, bottleneck(intervals, count, |it| it.delta)?))
 }
 
 /// Least sums of times of the stages before each, to each position.
@@ -159,9 +177,9 @@ impl Scan {
         index: usize,
         layers: &Layers,
         intervals: &[Vec<Interval>],
-        slowest: i64,
-        delta: i64,
-    ) -> Option<Self> {
+        (slowest, delta): (i64, i64),
+        deadline: Deadline,
+    ) -> Result<Option<Self>, TimeOver> {
         let count = layers.count() as usize;
         let free = forward(intervals, count, i64::MAX)[intervals.len()][count];
         let times = intervals.iter().flatten().map(|it| it.time);
@@ -177,18 +195,22 @@ impl Scan {
                 lower_bound = lower_bound.min(least);
                 break;
             }
+            deadline.check()?;
             let sums = forward(intervals, count, tau);
             lower_bound = lower_bound.min(value(group, tau, sums[intervals.len()][count], delta));
-            let lengths = lengths(intervals, &sums, count, tau)?;
-            let plan = plan_of(group, index, layers, &lengths)?;
+            let lengths = lengths(intervals, &sums, count, tau);
+            let plan = lengths.and_then(|lengths| plan_of(group, index, layers, &lengths));
+            let Some(plan) = plan else {
+                return Ok(None);
+            };
             if plan.objective < known {
                 incumbent = Some(plan);
             }
         }
-        Some(Self {
-            incumbent: incumbent?,
+        Ok(incumbent.map(|incumbent| Self {
+            incumbent,
             lower_bound,
-        })
+        }))
     }
 }
 
@@ -218,12 +240,13 @@ fn presolve_equal_middle(
     group: &Group,
     index: usize,
     layers: &Layers,
-    limit: i64,
-    incumbents: Incumbents,
-) -> Option<Presolved> {
+    (limit, incumbents): (i64, Incumbents),
+    deadline: Deadline,
+) -> Result<Option<Presolved>, TimeOver> {
     let mut costs = Costs::new(group, layers);
     let mut ways: Vec<(i64, Vec<Interval>)> = Vec::new();
     for lengths in equal_middle_splits(group, layers.count()) {
+        deadline.check()?;
         let mut start = 0;
         let stages = lengths.iter().enumerate().map(|(stage, &length)| {
             let end = start + length as usize;
@@ -238,6 +261,17 @@ fn presolve_equal_middle(
             ways.push((objective, way));
         }
     }
+    Ok(of_ways(group, index, layers, (limit, incumbents), ways))
+}
+
+/// What is left of a group of which all ways are known.
+fn of_ways(
+    group: &Group,
+    index: usize,
+    layers: &Layers,
+    (limit, incumbents): (i64, Incumbents),
+    mut ways: Vec<(i64, Vec<Interval>)>,
+) -> Option<Presolved> {
     let lower_bound = ways.iter().map(|way| way.0).min()?;
     let limit = match incumbents {
         Incumbents::Bound => limit.min(lower_bound),

@@ -11,6 +11,7 @@ use super::presolve::{Incumbents, Presolved, presolve};
 use super::program::{inexact, program};
 use super::shortage::{Shortage, shortage};
 use super::side_rows::{Piece, Prepared, keeps_side_rows, prepare};
+use crate::deadline::{Deadline, TimeOver};
 use crate::model::Model;
 use crate::solve::{self, Outcome, SolverOptions, Statistics};
 
@@ -45,19 +46,19 @@ pub fn solve(
     pruning: Pruning,
 ) -> Result<Report, StagedError> {
     check(data)?;
-    let prepared = prepare(data);
+    let prepared = prepare(data, options.deadline);
     let open = prepared.open();
     let mut search = Search {
         prepared: &prepared,
-        excluded: excluded(&prepared),
+        excluded: excluded(&prepared, options.deadline),
         pruning,
-        clock: Clock::start(options, data.units.objective),
+        clock: Clock::new(options, data.units.objective),
         limit: i64::MAX,
         best: None,
         model: None,
         statistics: Statistics::default(),
     };
-    let bound = search.run_within_cutoffs(&open)?;
+    let bound = lower(search.run_within_cutoffs(&open)?, prepared.left);
     let statistics = search.statistics;
     let outcome = match (search.best.take(), bound) {
         (Some(plan), None) => search.settle_ties(plan, &open)?,
@@ -72,6 +73,11 @@ pub fn solve(
     Ok(Report { outcome, model })
 }
 
+/// The lower of two bounds of what the time left open.
+fn lower(one: Option<i64>, other: Option<i64>) -> Option<i64> {
+    one.into_iter().chain(other).min()
+}
+
 fn stopped(plan: Plan, bound: i64, statistics: Statistics) -> Outcome<Plan> {
     let bound = bound.min(plan.objective);
     Outcome::Feasible {
@@ -82,11 +88,18 @@ fn stopped(plan: Plan, bound: i64, statistics: Statistics) -> Outcome<Plan> {
     }
 }
 
-/// The combinations that no group stands for: those of the data, and the groups of which nothing is left.
-fn excluded(prepared: &Prepared<'_>) -> Vec<Excluded> {
+/// The combinations that no group stands for: those of the data, and the groups of which nothing is left,
+/// while there is time.
+fn excluded(prepared: &Prepared<'_>, deadline: Deadline) -> Vec<Excluded> {
     let data = prepared.data;
     let mut excluded = data.excluded.clone();
+    if prepared.left.is_some() {
+        return excluded;
+    }
     for (index, group) in data.groups.iter().enumerate() {
+        if deadline.is_over() {
+            break;
+        }
         if data.rules.is_empty() || !prepared.pieces[index].is_empty() {
             continue;
         }
@@ -147,12 +160,20 @@ impl Search<'_> {
     }
 
     fn run(&mut self, open: &[(i64, usize)]) -> Result<Option<i64>, StagedError> {
-        let mut left = self.presolve(open);
+        let (mut left, bound) = self.presolve(open);
+        if bound.is_some() {
+            return Ok(bound);
+        }
         if self.pruning == Pruning::ByBounds && !self.prepared.coupled {
             // The best plan of all narrows what those before it left.
             let again: Vec<(i64, usize)> =
                 left.iter().map(|it| (it.lower_bound, it.group)).collect();
-            left = self.presolve(&again);
+            let (narrowed, bound) = self.presolve(&again);
+            if bound.is_some() {
+                return Ok(bound);
+            }
+            left = narrowed;
+            self.drop_repeated(&mut left);
         }
         while !left.is_empty() {
             let together = match self.pruning {
@@ -191,15 +212,16 @@ impl Search<'_> {
     }
 
     /// What may be as good as the best known of the groups, whose plans are taken note of; the lowest
-    /// bounds first.
-    fn presolve(&mut self, open: &[(i64, usize)]) -> Vec<Presolved> {
+    /// bounds first. With it the proven bound if the time ran out.
+    fn presolve(&mut self, open: &[(i64, usize)]) -> (Vec<Presolved>, Option<i64>) {
         let data = self.prepared.data;
         let incumbents = if self.prepared.coupled {
             Incumbents::MayBeForbidden
         } else {
             Incumbents::Bound
         };
-        let mut left = Vec::new();
+        let mut left: Vec<Presolved> = Vec::new();
+        let mut stopped = None;
         for &(bound, index) in open {
             let limit = match self.pruning {
                 Pruning::None if !self.prepared.coupled => i64::MAX,
@@ -208,25 +230,63 @@ impl Search<'_> {
             if bound > limit {
                 break;
             }
-            let presolved = presolve_pieces(self.prepared, index, limit, incumbents);
-            let Some(mut presolved) = presolved else {
-                continue;
-            };
-            if let Some(plan) = presolved.incumbent.take()
-                && keeps_side_rows(data, &plan)
+            let deadline = self.clock.deadline();
+            let presolved = match presolve_pieces(self.prepared, index, limit, incumbents, deadline)
             {
-                self.offer(plan);
-            }
-            left.push(presolved);
+                Ok(Some(presolved)) => presolved,
+                Ok(None) => continue,
+                Err(TimeOver) => {
+                    let bounds = left.iter().map(|it| it.lower_bound);
+                    stopped = bounds.chain([bound]).min();
+                    break;
+                }
+            };
+            left.push(self.note_incumbent(presolved, data));
         }
         left.sort_by_key(|it| (it.lower_bound, it.group));
-        left
+        (left, stopped)
+    }
+
+    fn note_incumbent(&mut self, mut presolved: Presolved, data: &Data) -> Presolved {
+        if let Some(plan) = presolved.incumbent.take()
+            && keeps_side_rows(data, &plan)
+        {
+            self.offer(plan);
+        }
+        presolved
+    }
+
+    /// Drops groups of which the same is left as of one before them: a uniform number of recomputed layers
+    /// above what any stage has is all of them, whatever the number is.
+    fn drop_repeated(&self, left: &mut Vec<Presolved>) {
+        let data = self.prepared.data;
+        if !data.side_rows.is_empty() {
+            return;
+        }
+        let same = |one: &Presolved, other: &Presolved| {
+            let (a, b) = (&data.groups[one.group], &data.groups[other.group]);
+            one.lower_bound == other.lower_bound
+                && one.intervals == other.intervals
+                && (a.weights, a.constant, a.partition) == (b.weights, b.constant, b.partition)
+                && (&a.kinds, &a.stages) == (&b.kinds, &b.stages)
+        };
+        let mut kept: Vec<Presolved> = Vec::with_capacity(left.len());
+        for presolved in left.drain(..) {
+            let mut before = kept.iter().rev();
+            let mut equal = before
+                .by_ref()
+                .take_while(|it| it.lower_bound == presolved.lower_bound);
+            if !equal.any(|it| same(it, &presolved)) {
+                kept.push(presolved);
+            }
+        }
+        *left = kept;
     }
 
     /// Solves one program. Returns the proven bound if the time ran out.
     fn run_program(&mut self, left: &[Presolved]) -> Result<Option<i64>, StagedError> {
         let lowest = left.first().map_or(i64::MAX, |it| it.lower_bound);
-        let Some(options) = self.clock.options() else {
+        let Ok(options) = self.clock.options() else {
             return Ok(Some(lowest));
         };
         // One program shows what rules exclude.
@@ -327,8 +387,11 @@ pub(super) fn canonical_plan(
         if piece.lower_bound > limit {
             break;
         }
-        let Some(plan) = optimum_within(&piece.group, index, &data.layers, limit) else {
-            continue;
+        let deadline = clock.deadline();
+        let plan = match optimum_within(&piece.group, index, &data.layers, limit, deadline) {
+            Ok(Some(plan)) => plan,
+            Ok(None) => continue,
+            Err(TimeOver) => return Ok(Canonical::TimeOver),
         };
         limit = plan.objective;
         let key = |plan: &Plan| key_of(&piece.group, plan, &data.layers);
@@ -345,13 +408,15 @@ pub(super) fn presolve_pieces(
     index: usize,
     mut limit: i64,
     incumbents: Incumbents,
-) -> Option<Presolved> {
+    deadline: Deadline,
+) -> Result<Option<Presolved>, TimeOver> {
     let mut all: Option<Presolved> = None;
     for Piece { lower_bound, group } in &prepared.pieces[index] {
         if *lower_bound > limit {
             break;
         }
-        let presolved = presolve(group, index, &prepared.data.layers, limit, incumbents);
+        let layers = &prepared.data.layers;
+        let presolved = presolve(group, index, layers, (limit, incumbents), deadline)?;
         let Some(presolved) = presolved else { continue };
         if let (Incumbents::Bound, Some(plan)) = (incumbents, &presolved.incumbent) {
             limit = limit.min(plan.objective);
@@ -361,5 +426,5 @@ pub(super) fn presolve_pieces(
             Some(all) => all.add(presolved),
         }
     }
-    all
+    Ok(all)
 }

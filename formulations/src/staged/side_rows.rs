@@ -7,9 +7,10 @@
 
 use std::borrow::Cow;
 
-use super::bounds::{Scratch, lower_bound};
+use super::bounds::{Scratch, lower_bound, quick_bound};
 use super::data::{Data, Group, SideRow, Stage};
 use super::plan::Plan;
+use crate::deadline::Deadline;
 use crate::model::Sense;
 
 /// Data with what the side rows leave of each group.
@@ -20,6 +21,8 @@ pub(super) struct Prepared<'a> {
     pub(super) pieces: Vec<Vec<Piece<'a>>>,
     /// Whether some row is left to the program.
     pub(super) coupled: bool,
+    /// No plan of the groups that there was no time to prepare is below this.
+    pub(super) left: Option<i64>,
 }
 
 /// A group with its stages bounded as some rows demand.
@@ -31,18 +34,25 @@ pub(super) struct Piece<'a> {
 }
 
 /// Moves rows into the bounds of the stages.
-pub(super) fn prepare(data: &Data) -> Prepared<'_> {
+pub(super) fn prepare(data: &Data, deadline: Deadline) -> Prepared<'_> {
     let mut scratch = Scratch::default();
     let mut coupled = data.side_rows.iter().any(|row| row.recomputed != 0);
     let mut pieces = Vec::with_capacity(data.groups.len());
+    let mut left: Option<i64> = None;
     for (index, group) in data.groups.iter().enumerate() {
+        if deadline.is_over() {
+            let bounds = data.groups[index..].iter();
+            left = bounds.map(|group| quick_bound(group, &data.layers)).min();
+            pieces.resize_with(data.groups.len(), Vec::new);
+            break;
+        }
         let is_excluded = |row| excludes(row, index, group, data.layers.count());
         let groups = if data.side_rows.is_empty() {
             vec![Cow::Borrowed(group)]
         } else if data.side_rows.iter().any(is_excluded) {
             Vec::new()
         } else {
-            let split = split(data, index, data.side_rows.iter());
+            let split = split(data, index, data.side_rows.iter(), deadline);
             coupled |= split.coupled;
             split.pieces.into_iter().map(Cow::Owned).collect()
         };
@@ -58,6 +68,7 @@ pub(super) fn prepare(data: &Data) -> Prepared<'_> {
         data,
         pieces,
         coupled,
+        left,
     }
 }
 
@@ -75,7 +86,7 @@ impl Prepared<'_> {
     /// The row that leaves nothing of a group which would fit without rows.
     pub(super) fn excluding(&self, index: usize) -> Option<&SideRow> {
         let excludes = |row: &&SideRow| {
-            let own = split(self.data, index, std::iter::once(*row));
+            let own = split(self.data, index, std::iter::once(*row), Deadline::NEVER);
             let layers = self.data.layers.count();
             own.pieces.is_empty() || excludes(row, index, &self.data.groups[index], layers)
         };
@@ -95,15 +106,22 @@ struct Split<'a> {
     rows: Vec<&'a SideRow>,
     pieces: Vec<Group>,
     coupled: bool,
+    deadline: Deadline,
 }
 
-fn split<'a>(data: &'a Data, index: usize, rows: impl Iterator<Item = &'a SideRow>) -> Split<'a> {
+fn split<'a>(
+    data: &'a Data,
+    index: usize,
+    rows: impl Iterator<Item = &'a SideRow>,
+    deadline: Deadline,
+) -> Split<'a> {
     let mut split = Split {
         index,
         layers: data.layers.count(),
         rows: rows.filter(|row| row.recomputed == 0).collect(),
         pieces: Vec::new(),
         coupled: false,
+        deadline,
     };
     split.visit(data.groups[index].clone(), DECIDED);
     split
@@ -127,7 +145,8 @@ impl Split<'_> {
             self.pieces.push(group);
             return;
         };
-        if left == 0 || self.pieces.len() > MOST_PIECES {
+        // Without time for pieces the rows are left to the program as well.
+        if left == 0 || self.pieces.len() > MOST_PIECES || self.deadline.is_over() {
             self.coupled = true;
             self.pieces.push(group);
             return;

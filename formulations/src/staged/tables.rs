@@ -7,6 +7,7 @@
 use super::data::{Group, Layers};
 use super::plan::{stage_delta, stage_time, value};
 use super::recompute::least_recompute;
+use crate::deadline::{Deadline, TimeOver};
 
 /// Consecutive layers as a stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +45,9 @@ pub(super) struct Costs<'a> {
     /// Of each stage and difference of codes.
     known: Vec<Vec<Known>>,
 }
+
+/// Starts of intervals between two looks at the clock.
+const STARTS_UNTIMED: i64 = 64;
 
 /// What is known of a stage with some layers.
 #[derive(Debug, Clone, Copy)]
@@ -101,7 +105,11 @@ impl<'a> Costs<'a> {
 
     /// The intervals of each stage that fit, lie below the ceilings and can be reached from the first.
     /// Starts and ends ascend.
-    pub(super) fn intervals(&mut self, ceilings: Ceilings) -> Vec<Vec<Interval>> {
+    pub(super) fn intervals(
+        &mut self,
+        ceilings: Ceilings,
+        deadline: Deadline,
+    ) -> Result<Vec<Vec<Interval>>, TimeOver> {
         let count = self.layers.count();
         let stages = &self.group.stages;
         let mut least_after: i64 = stages.iter().map(|stage| stage.lower_layers).sum();
@@ -115,6 +123,9 @@ impl<'a> Costs<'a> {
             let mut next = vec![false; reached.len()];
             let mut intervals = Vec::new();
             for start in (0..=count).filter(|&start| reached[start as usize]) {
+                if start % STARTS_UNTIMED == 0 {
+                    deadline.check()?;
+                }
                 let first = (start + stage.lower_layers).max(count - most_after);
                 let last = (start + stage.upper_layers).min(count - least_after);
                 for end in first..=last {
@@ -131,7 +142,7 @@ impl<'a> Costs<'a> {
             reached = next;
             all.push(intervals);
         }
-        all
+        Ok(all)
     }
 }
 

@@ -35,11 +35,11 @@ pub fn top(
     options: &SolverOptions,
 ) -> Result<Outcome<Vec<Plan>>, StagedError> {
     check(data)?;
-    let prepared = prepare(data);
+    let prepared = prepare(data, options.deadline);
     let open = prepared.open();
     let mut search = Search {
         prepared: &prepared,
-        clock: Clock::start(options, data.units.objective),
+        clock: Clock::new(options, data.units.objective),
         wanted,
         class,
         found: Vec::new(),
@@ -49,7 +49,8 @@ pub fn top(
     let first = if prepared.coupled { lowest } else { i64::MAX };
     for cutoff in cutoffs(first, i64::MAX) {
         search.found.clear();
-        if let Some(bound) = search.run(&open, cutoff)? {
+        let bound = search.run(&open, cutoff)?;
+        if let Some(bound) = bound.into_iter().chain(prepared.left).min() {
             return Ok(stopped(search.found, bound, search.statistics));
         }
         if search.limit() < cutoff.saturating_sub(wanted.slack) {

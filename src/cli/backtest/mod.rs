@@ -4,9 +4,10 @@ mod arguments;
 
 use std::num::NonZeroUsize;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use parlayout::catalog;
 use parlayout::cluster::Cluster;
+use parlayout::files;
 use parlayout::instance;
 use parlayout::laboratory::backtest::{self, Belief, Case, DrawOptions};
 use parlayout::laboratory::calibrate::Residuals;
@@ -212,8 +213,7 @@ fn not_modelled(skip: Skip) -> anyhow::Error {
 
 fn show(arguments: &BacktestArguments, answer: &Answer, colour: Colour) -> Result<()> {
     if let Some(path) = &arguments.html {
-        std::fs::write(path, page(answer))
-            .with_context(|| format!("cannot write `{}`", path.display()))?;
+        files::write(path, &page(answer))?;
     }
     let style = style(colour, String::new());
     print(&match arguments.format {

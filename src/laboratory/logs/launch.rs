@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use super::facts::Facts;
 use super::settings::Settings;
 use super::{megatron_flags, nanotron_config, shell, torchtitan_config, yaml};
-use crate::reading::text_file;
+use crate::files::{self, Content, FileError};
 
 /// Why a launch file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
-    /// It cannot be read: the cause, and what to do about it.
-    #[error("cannot read `{}`: {cause}\nhint: {hint}", .0.display(), cause = .1, hint = .2)]
-    Unreadable(PathBuf, String, String),
+    /// It cannot be read.
+    #[error(transparent)]
+    Unreadable(#[from] FileError),
     /// It is not TOML.
     #[error("`{}` is not TOML: {cause}", .0.display(), cause = .1)]
     Toml(PathBuf, toml::de::Error),
@@ -33,8 +33,8 @@ pub enum LaunchError {
 /// If it cannot be read or says nothing of a layout.
 pub fn launch(path: &Path) -> Result<Facts, LaunchError> {
     let owned = || path.to_owned();
-    let text = text_file::read(path)
-        .map_err(|(cause, hint)| LaunchError::Unreadable(owned(), cause, hint))?;
+    let bytes = files::read(path, Content::Settings)?;
+    let text = String::from_utf8_lossy(&bytes);
     let extension = path.extension().unwrap_or_default().to_string_lossy();
     let facts = match &*extension {
         "toml" => {

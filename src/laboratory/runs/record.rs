@@ -1,7 +1,6 @@
 //! A file of measured runs: one row a run, columns as in `data/README.md`.
 
 use std::collections::HashMap;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use csv::StringRecord;
@@ -10,6 +9,7 @@ use serde::Serialize;
 
 use super::columns::{self, Fields};
 use super::table::{self, Row};
+use crate::files::{self, Content, FileError};
 
 /// Rows of a file with the header that names their fields.
 #[derive(Debug, Clone)]
@@ -234,9 +234,9 @@ impl Status {
 /// Why a file of runs cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum RunsError {
-    /// The file cannot be opened, and what the system said.
-    #[error("cannot read `{}`: {cause}", .0.display(), cause = .1)]
-    Open(PathBuf, std::io::Error),
+    /// The file cannot be read.
+    #[error(transparent)]
+    File(#[from] FileError),
     /// The file is not CSV, and why.
     #[error("`{}` is not a table of comma-separated values: {cause}", .0.display(), cause = .1)]
     Csv(PathBuf, String),
@@ -249,13 +249,7 @@ pub enum RunsError {
     /// There is no row below the header.
     #[error("`{}` has a header and no runs", .0.display())]
     Empty(PathBuf),
-    /// The file is too large to be a table of runs.
-    #[error("`{}` has more than {LARGEST_FILE} bytes: is it a table of runs?", .0.display())]
-    TooLarge(PathBuf),
 }
-
-/// Larger files are refused: a run takes some 200 bytes.
-const LARGEST_FILE: u64 = 1 << 28;
 
 /// Reads a file of runs.
 ///
@@ -266,13 +260,7 @@ const LARGEST_FILE: u64 = 1 << 28;
 /// is a row of too many or too few fields.
 pub fn read(path: &Path) -> Result<RunsFile, RunsError> {
     let owned = || path.to_owned();
-    let mut text = Vec::new();
-    let file = std::fs::File::open(path);
-    file.and_then(|file| file.take(LARGEST_FILE + 1).read_to_end(&mut text))
-        .map_err(|cause| RunsError::Open(owned(), cause))?;
-    if text.len() as u64 > LARGEST_FILE {
-        return Err(RunsError::TooLarge(owned()));
-    }
+    let text = files::read(path, Content::Runs)?;
     let (header, rows) = table::read(&text).map_err(|cause| RunsError::Csv(owned(), cause))?;
     let repeated = columns::repeated(&header);
     if !repeated.is_empty() {

@@ -2,7 +2,6 @@
 //! them.
 
 use std::collections::HashMap;
-use std::time::Instant;
 
 use formulations::staged::{Layers, Shortage as Missing, fits, optimum, shortage};
 
@@ -15,7 +14,7 @@ use crate::plan::{Extent, Formulation};
 use crate::planner::cost_table::{CostTable, Entry};
 use crate::planner::groups::{Choice, Variant, choices, variants};
 use crate::planner::quantise::{self, CellUnits, Quantum, UNLIMITED};
-use crate::planner::{Deadline, PlanError};
+use crate::planner::{Deadline, PlanError, TimeOver};
 use crate::quantity::{Bytes, Seconds};
 use crate::rules::{self, Requirement, Rule, RuleSet};
 use crate::space;
@@ -140,10 +139,7 @@ pub(super) fn least_shortage(
     formulation: Formulation,
     deadline: Deadline,
 ) -> Result<Option<Shortage>, PlanError> {
-    let end = deadline
-        .left()
-        .and_then(|left| Instant::now().checked_add(left));
-    let listed = space::list_until(instance, end);
+    let listed = space::list_until(instance, deadline);
     let mut flags: HashMap<Combination, Vec<Checkpointing>> = HashMap::new();
     let mut combinations = Vec::new();
     for (flagged, _) in listed.combinations.iter().filter(|it| it.1.is_empty()) {
@@ -188,7 +184,7 @@ pub(super) fn least_shortage(
         }
     }
     if listed.is_cut {
-        return Err(PlanError::TimeOver);
+        return Err(TimeOver.into());
     }
     let missing = peak - quantise::capacity(instance);
     Ok(least.filter(|_| missing > 0).map(|layout| Shortage {

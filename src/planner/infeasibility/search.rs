@@ -10,7 +10,7 @@ use crate::instance::Instance;
 use crate::layout::{Checkpointing, Combination};
 use crate::plan::Formulation;
 use crate::planner::quantise::{self, CellUnits};
-use crate::planner::{Deadline, PlanError};
+use crate::planner::{Deadline, PlanError, TimeOver};
 use crate::rules::{self, Requirement, Rule, RuleSet};
 use crate::space::{Node, Step, Walk};
 
@@ -52,6 +52,8 @@ pub(super) struct Search<'a> {
     deadline: Deadline,
     /// Whether the time was over before all was looked at.
     is_late: bool,
+    /// Nodes that were visited.
+    visits: u64,
 }
 
 /// Axes from the outermost loop to the innermost: what decides most of the rules comes first, then
@@ -72,6 +74,8 @@ const ORDER: [Axis; Axis::COUNT - 1] = [
 ];
 /// Axes decided when all degrees are.
 const DEGREES: usize = 6;
+/// Nodes above them that are visited between two looks at the clock.
+const VISITS_UNTIMED: u64 = 1 << 8;
 /// Axes decided when the leanest layout is judged.
 const BOUNDED: usize = 8;
 /// Most GPUs looked at, as a multiple of those of the job or a node.
@@ -97,6 +101,7 @@ impl<'a> Search<'a> {
             freedoms: Freedom::all(instance, formulation),
             deadline,
             is_late: false,
+            visits: 0,
         }
     }
 
@@ -143,7 +148,7 @@ impl<'a> Search<'a> {
         let mut walk = Walk::new(&judged, &ORDER, self.values.clone());
         walk.run(&mut |node| self.visit(node));
         if self.is_late && !self.is_feasible() {
-            return Err(PlanError::TimeOver);
+            return Err(TimeOver.into());
         }
         Ok(())
     }
@@ -163,9 +168,9 @@ impl<'a> Search<'a> {
     }
 
     fn visit(&mut self, node: &Node) -> Step {
-        if node.decided == DEGREES {
-            self.is_late |= self.deadline.is_over();
-        }
+        self.visits += 1;
+        let is_costly = node.decided >= DEGREES || self.visits.is_multiple_of(VISITS_UNTIMED);
+        self.is_late |= is_costly && self.deadline.is_over();
         if self.is_late {
             return Step::Stop;
         }

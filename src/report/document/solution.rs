@@ -12,7 +12,8 @@ use crate::axis::{AxisSet, FlaggedCombination};
 use crate::instance::{Instance, resolved};
 use crate::layout::Layout;
 use crate::plan::{
-    Evaluated, Extent, Formulation, Infeasibility, Nearest, Outcome, Proof, Status, Violation,
+    CutShort, Evaluated, Extent, Formulation, Infeasibility, Nearest, Outcome, Proof, Status,
+    Violation,
 };
 use crate::planner::objective::{Answer, Goal};
 use crate::rules;
@@ -144,6 +145,10 @@ pub struct ProofDocument {
     /// `cut` where the time limit came before all combinations of the space were listed: then the counts
     /// are those of the listed ones, and the bound holds for all.
     pub extent: Extent,
+    /// Parts of the search that the time limit ended; without the bounds of some combinations these are not
+    /// counted among those that are infeasible, pruned or solved.
+    #[serde(default)]
+    pub cut_short: Vec<CutShort>,
     /// Combinations of the space.
     pub cells: u64,
     /// Combinations that break a rule.
@@ -325,6 +330,7 @@ impl ProofDocument {
             gap: known(proof.gap),
             tolerance: known(proof.tolerance),
             extent: proof.extent,
+            cut_short: proof.cut_short.clone(),
             cells: proof.cells,
             cells_infeasible: proof.cells_infeasible,
             cells_pruned: proof.cells_pruned,

@@ -132,7 +132,7 @@ fn without_time_no_reasons_are_given() {
     };
     let explained = explain(&instance, None, &|_| None, &limits);
     assert!(
-        matches!(explained, Err(PlanError::TimeOver)),
+        matches!(explained, Err(PlanError::TimeOver(_))),
         "{explained:?}"
     );
     let limits = TimeLimits {
@@ -144,7 +144,7 @@ fn without_time_no_reasons_are_given() {
     assert!(text.contains("search.tensor_parallel"), "{text}");
     assert!(text.contains("No repair was found in time."), "{text}");
     let options = PlanOptions {
-        time_limit: Some(Duration::ZERO),
+        deadline: Deadline::after(Some(Duration::ZERO)),
         ..PlanOptions::default()
     };
     let outcome = planner::plan(&instance, &options).expect("the planner answers");

@@ -62,12 +62,16 @@ fn layouts_are_set_side_by_side() {
     for wrong in [
         vec!["diff", paper],
         vec!["diff", one, other, "--layout", layout],
-        vec!["diff", paper, "instances/llama-65b-2k-16gpu-24gb.toml"],
         vec!["diff", "README.md", paper],
         vec!["diff", "docs/solution.schema.json", paper],
     ] {
         run(&wrong, 2);
     }
+    run(
+        &["diff", paper, "instances/llama-65b-2k-16gpu-24gb.toml"],
+        3,
+    );
+    run(&["diff", paper, paper, "--time-limit", "0"], 4);
 }
 
 /// A document says the same as the instance that it came from.

@@ -2,6 +2,8 @@
 
 use proptest::prelude::*;
 
+use crate::deadline::Deadline;
+
 use super::super::bounds::{Scratch, balance_bound, bottleneck_bound};
 use super::super::recompute::{least_recompute, memory};
 use super::enumeration::{all_counts, group_oracle, oracle};
@@ -67,9 +69,9 @@ fn check_groups(data: &Data) -> Result<(), TestCaseError> {
         let best = group_oracle(data, index);
         prop_assert_eq!(&optimum(group, index, layers), &best);
         if let Some(best) = &best {
-            let within = |limit| optimum_within(group, index, layers, limit);
-            prop_assert_eq!(within(best.objective), Some(best.clone()));
-            prop_assert_eq!(within(best.objective - 1), None);
+            let within = |limit| optimum_within(group, index, layers, limit, Deadline::NEVER);
+            prop_assert_eq!(within(best.objective), Ok(Some(best.clone())));
+            prop_assert_eq!(within(best.objective - 1), Ok(None));
         }
         if group.kinds.len() > 1 {
             continue;

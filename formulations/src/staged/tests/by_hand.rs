@@ -1,9 +1,8 @@
 //! Small instances whose answers can be seen.
 
-use std::time::Duration;
-
 use super::enumeration::oracle;
 use super::*;
+use crate::deadline::Deadline;
 use crate::model::Sense;
 use crate::solve::{Outcome, SolverOptions};
 
@@ -243,25 +242,73 @@ fn nothing_fits() {
 }
 
 #[test]
-fn no_time_leaves_the_best_known_plan_and_an_honest_bound() {
-    let instance = data(14, vec![group(&[7, 0, 0, 9]), group(&[8, 0, 0, 8])]);
-    let options = SolverOptions {
-        time_limit: Some(Duration::ZERO),
-        ..SolverOptions::default()
+fn an_end_at_any_step_leaves_an_honest_bound() {
+    let groups = vec![
+        group(&[7, 0, 0, 9]),
+        group(&[8, 0, 0, 8]),
+        group(&[3, 0, 9]),
+    ];
+    let ordered = |(at_most, coupled): (i64, bool)| {
+        let mut instance = data(14, groups.clone());
+        let term = |from_first: usize| StageTerm {
+            stage: StageIndex::FromFirst(from_first),
+            coefficient: 1,
+        };
+        instance.side_rows.push(SideRow {
+            name: "ends".into(),
+            groups: vec![0; 3],
+            layers: vec![term(0), term(1), term(2)],
+            recomputed: i64::from(coupled),
+            sense: Sense::AtMost,
+            right: at_most,
+        });
+        instance
     };
-    let best = solve(&instance).outcome.solution().unwrap().objective;
-    let report = super::solve(&instance, &options, Pruning::ByBounds).unwrap();
-    let Outcome::Feasible {
-        solution,
-        bound,
-        gap,
-        ..
-    } = report.outcome
-    else {
-        panic!("{:?}", report.outcome);
-    };
-    assert!(bound <= best as f64 && best <= solution.objective);
-    assert!((solution.objective as f64 - bound - gap).abs() < 1e-9);
+    let others = [(100, false), (9, false), (9, true)].map(ordered);
+    for instance in [data(14, groups.clone())].into_iter().chain(others) {
+        let best = solve(&instance).outcome.solution().map(|it| it.objective);
+        let mut kinds = [0; 3];
+        for most in 0.. {
+            let (deadline, looks) = Deadline::after_looks(most);
+            let options = SolverOptions {
+                deadline,
+                ..SolverOptions::default()
+            };
+            let report = super::solve(&instance, &options, Pruning::ByBounds).unwrap();
+            let late = looks.taken().saturating_sub(most);
+            // Whoever sees that the time is over does nothing but go home.
+            assert!(late <= 40, "{late} looks after the end");
+            match report.outcome {
+                Outcome::Optimal { solution, .. } => {
+                    assert_eq!(Some(solution.objective), best);
+                    kinds[0] += 1;
+                }
+                Outcome::Infeasible { .. } => assert_eq!(best, None),
+                Outcome::Feasible {
+                    solution,
+                    bound,
+                    gap,
+                    ..
+                } => {
+                    let best = best.unwrap();
+                    assert!(bound <= best as f64 && best <= solution.objective);
+                    assert!((solution.objective as f64 - bound - gap).abs() < 1e-9);
+                    kinds[1] += 1;
+                }
+                Outcome::Unknown { bound, .. } => {
+                    assert!(best.is_none_or(|best| bound.unwrap() <= best as f64));
+                    kinds[2] += 1;
+                }
+            }
+            if late == 0 {
+                break;
+            }
+        }
+        assert!(
+            best.is_none() || kinds.iter().all(|&count| count > 0),
+            "{kinds:?}"
+        );
+    }
 }
 
 #[test]
