@@ -258,7 +258,7 @@ fn use_instance(instance: &Instance, random: &mut Random) -> Result<(), Fault> {
                     progress: &|_, _| (),
                 };
                 match verify::verify(&json, &options) {
-                    Ok(verdict) if verdict.status == verify::VerdictStatus::Accepted => {}
+                    Ok(verdict) if verdict.verdict == verify::VerdictStatus::Accepted => {}
                     Ok(verdict) => return Err(format!("the own answer is rejected: {verdict:?}")),
                     Err(error) => return Err(format!("the own answer cannot be read: {error}")),
                 }

@@ -135,7 +135,7 @@ fn an_answer_that_was_cut_short_can_be_verified() {
         };
         let verdict = verify::verify(&text, &options).expect("it is an answer");
         assert!(
-            verdict.status == VerdictStatus::Accepted,
+            verdict.verdict == VerdictStatus::Accepted,
             "{most}: {verdict:?}"
         );
     }
