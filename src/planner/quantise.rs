@@ -14,7 +14,7 @@ use crate::cost_model::{Costs, flops, memory};
 use crate::instance::Instance;
 use crate::job::Job;
 use crate::layout::{Layout, Schedule, Stage};
-use crate::quantity::{Bytes, Mfu, Seconds};
+use crate::quantity::{Bytes, Seconds};
 use crate::rules::{self, Rule};
 
 /// 1 PiB in KiB.

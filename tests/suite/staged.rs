@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use formulations::Deadline;
 use formulations::solve::{self, SolverOptions};
 use formulations::staged::optimum_within;
 use parlayout::framework::{CheckpointRule, Partition};
@@ -58,7 +59,8 @@ fn oracle(instance: &Instance) -> Option<i64> {
     let mut best = None;
     for variant in variants {
         let limit = best.unwrap_or(i64::MAX);
-        let plan = optimum_within(&variant.group, 0, &table.layers, limit);
+        let plan = optimum_within(&variant.group, 0, &table.layers, limit, Deadline::NEVER);
+        let plan = plan.expect("there is no limit");
         best = plan.map(|plan| plan.objective).or(best);
     }
     Some(table.quantum.parts_per_billion(&instance.job, best?))
