@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use formulations::deadline::Deadline;
 use formulations::solve::{self, SolverOptions};
 use formulations::staged::optimum_within;
 use parlayout::framework::{CheckpointRule, Partition};
