@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use parlayout::catalog::{self, Machine};
 use parlayout::files;
@@ -55,7 +55,6 @@ pub(crate) fn run(arguments: &CalibrateArguments, colour: Colour) -> Result<u8> 
         print(&template())?;
         return Ok(SOLVED);
     }
-    arguments.check()?;
     let machine = instance::read_machine(arguments.cluster.as_deref().unwrap_or_default())?;
     let (rows, notes) = rows(arguments, &machine)?;
     let written = arguments.output.as_deref();
