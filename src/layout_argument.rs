@@ -110,7 +110,8 @@ fn pasted(line: &str) -> Result<String, String> {
                 .all(|c| c.is_ascii_digit() || " x".contains(c))
             && let Some((_, value)) = pairs.last_mut().filter(goes_on)
         {
-            *value += &format!("+{}", counts.replace(' ', ""));
+            value.push('+');
+            value.extend(counts.split(' '));
             continue;
         }
         let (key, value) = phrase_of(&words).ok_or_else(|| {

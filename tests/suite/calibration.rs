@@ -359,6 +359,9 @@ fn calibrated(runs: usize, change: impl Fn(&mut Run)) -> (calibrate::Calibrated,
     (calibrated, observations)
 }
 
+/// A change of every run.
+type Change<'a> = &'a dyn Fn(&mut Run);
+
 #[test]
 fn runs_seen_to_fit_stay_legal() {
     // Many micro-batches of 4 need more than a GPU has by the shipped figures; the rows say that they ran.
@@ -372,8 +375,7 @@ fn runs_seen_to_fit_stay_legal() {
         run.peak_memory = Some(76.0);
     };
     let peak = |run: &mut Run| run.peak_memory = run.peak_memory.map(|_| 78.0);
-    let changes: [(usize, &dyn Fn(&mut Run)); 4] =
-        [(1, &large), (5, &large), (5, &peak), (12, &peak)];
+    let changes: [(usize, Change); 4] = [(1, &large), (5, &large), (5, &peak), (12, &peak)];
     for (count, change) in changes {
         let (calibrated, observations) = calibrated(count, change);
         for (run, compared) in observations.iter().zip(&calibrated.runs) {

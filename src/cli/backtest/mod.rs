@@ -39,7 +39,7 @@ pub(crate) fn run(arguments: &BacktestArguments, colour: Colour) -> Result<u8> {
     let answer = if let Some(runs) = arguments.calibrate_on {
         Answer::new(vec![], Some(draw(arguments, &cases, &setups, runs)?))
     } else if arguments.leave_one_out {
-        Answer::new(leave_one_out(arguments, &cases, skipped, &setups)?, None)
+        Answer::new(leave_one_out(arguments, &cases, &skipped, &setups)?, None)
     } else {
         let in_sample = fitted_sources(&cases);
         let (name, basis) = match given {
@@ -119,7 +119,7 @@ const fn believed(belief: Belief) -> &'static str {
 fn leave_one_out<'a>(
     arguments: &BacktestArguments,
     cases: &'a [Case<'a>],
-    skipped: Vec<Skipped>,
+    skipped: &[Skipped],
     setups: &RunSetups,
 ) -> Result<Vec<BacktestReport<'a>>> {
     let belief = arguments.priors.unwrap_or(Belief::BeforeFit);
@@ -140,7 +140,7 @@ fn leave_one_out<'a>(
                  the others teach what it is predicted from"
             );
         }
-        let mut skipped = skipped.clone();
+        let mut skipped = skipped.to_vec();
         let runs = cases.len() - predicted.len();
         if runs > 0 {
             let because = "no other group of its source to learn from".to_owned();

@@ -215,6 +215,10 @@ fn fnv(bytes: &[u8]) -> u64 {
 
 /// What the row calls a file: its path; one that is not text with its other bytes spelt out, so that no two
 /// files have one name.
+#[expect(
+    clippy::unnecessary_debug_formatting,
+    reason = "the escapes keep names apart"
+)]
 fn name(path: &Path) -> String {
     match path.to_str() {
         Some(text) if !text.starts_with('"') => text.to_owned(),

@@ -82,8 +82,11 @@ pub fn findings(cases: &[Case]) -> Vec<SourceFindings> {
     found.collect()
 }
 
+/// One of the paper's findings, where the runs tell of it.
+type Judge = fn(&[Sweep]) -> Option<Finding>;
+
 fn of_source(sweeps: &[Sweep]) -> Vec<Finding> {
-    let all: [fn(&[Sweep]) -> Option<Finding>; 11] = [
+    let all: [Judge; 11] = [
         speed::best_13b,
         speed::kernel_gain,
         memory::kernel_excludes_checkpointing,
@@ -93,7 +96,7 @@ fn of_source(sweeps: &[Sweep]) -> Vec<Finding> {
         memory::sixty_five_billion,
         speed::pipeline_beats_tensor,
         speed::sequence_parallel_gain,
-        speed::bubble_grows,
+        |sweeps| Some(speed::bubble_grows(sweeps)),
         memory::feed_forward_recompute,
     ];
     all.iter().filter_map(|finding| finding(sweeps)).collect()
@@ -114,9 +117,10 @@ impl Finding {
             claim,
             measured: Some(text(Side::Measured, &measured)),
             predicted: text(Side::Predicted, &predicted),
-            reproduced: match agree(&measured, &predicted) {
-                true => Reproduced::Yes,
-                false => Reproduced::No,
+            reproduced: if agree(&measured, &predicted) {
+                Reproduced::Yes
+            } else {
+                Reproduced::No
             },
         })
     }
@@ -128,9 +132,10 @@ impl Finding {
             claim,
             measured: None,
             predicted,
-            reproduced: match holds {
-                true => Reproduced::PredictedOnly,
-                false => Reproduced::No,
+            reproduced: if holds {
+                Reproduced::PredictedOnly
+            } else {
+                Reproduced::No
             },
         }
     }

@@ -16,8 +16,11 @@ use super::megatron_flags;
 use super::scan::{after, memory_after, number, number_after};
 use crate::quantity::{Bytes, Seconds};
 
+/// What a number on a line says of the speed.
+type Meaning = fn(f64) -> StepSpeed;
+
 /// Framework, what else its line has, the key of the speed, and what the speed is.
-const SPEEDS: [(&str, &str, &str, fn(f64) -> StepSpeed); 4] = [
+const SPEEDS: [(&str, &str, &str, Meaning); 4] = [
     (
         "megatron-lm",
         "",

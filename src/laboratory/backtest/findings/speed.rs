@@ -191,7 +191,7 @@ pub(super) fn sequence_parallel_gain(sweeps: &[Sweep]) -> Option<Finding> {
 }
 
 /// (j)
-pub(super) fn bubble_grows(sweeps: &[Sweep]) -> Option<Finding> {
+pub(super) fn bubble_grows(sweeps: &[Sweep]) -> Finding {
     let share_at = |micro_batch: u32| {
         let piped = sweeps.iter().flat_map(|sweep| &sweep.cases).filter(|case| {
             let cell = cell(case);
@@ -204,13 +204,13 @@ pub(super) fn bubble_grows(sweeps: &[Sweep]) -> Option<Finding> {
         mean(shares)
     };
     let shares: Vec<f64> = [1, 2, 4].into_iter().map_while(share_at).collect();
-    Some(Finding::predicted(
+    Finding::predicted(
         'j',
         "larger micro-batches lengthen the bubble (its mean share of the step at 1, 2, 4 \
          sequences, over the runs that trained with a pipeline)",
         format!("{} %", listed(shares.iter().map(|&share| points(share)))),
         shares.len() > 1 && shares.is_sorted_by(|a, b| a < b),
-    ))
+    )
 }
 
 /// Pairs of runs of one sweep that have a speed and for which `related` holds.
