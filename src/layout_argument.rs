@@ -122,6 +122,20 @@ fn pasted(line: &str) -> Result<String, String> {
         pairs.retain(|(earlier, _)| *earlier != key);
         pairs.push((key, value));
     }
+    let whole = [
+        Axis::TensorParallel,
+        Axis::PipelineParallel,
+        Axis::MicroBatch,
+        Axis::Sharding,
+    ];
+    if let Some(absent) = whole
+        .into_iter()
+        .find(|axis| pairs.iter().all(|(key, _)| key != axis.as_str()))
+    {
+        return Err(format!(
+            "`{line}` is only part of a printed layout, without `{absent}`: write pairs such as `tp=2,pp=4`"
+        ));
+    }
     let pairs: Vec<String> = pairs
         .into_iter()
         .map(|(key, value)| format!("{key}={value}"))

@@ -22,9 +22,11 @@ pub(crate) fn run(arguments: &CatalogArguments, colour: Colour) -> Result<u8> {
         .as_deref()
         .unwrap_or_default()
         .to_lowercase();
+    // Kinds may be named in the plural.
+    let kind = wanted.strip_suffix('s').unwrap_or(&wanted);
     let rows: Vec<report::CatalogRow> = catalog::entries()
         .into_iter()
-        .filter(|entry| entry.name.contains(&wanted) || entry.kind.as_str().contains(&wanted))
+        .filter(|entry| entry.name.contains(&wanted) || entry.kind.as_str().contains(kind))
         .map(|entry| report::CatalogRow {
             kind: entry.kind.as_str().to_owned(),
             name: entry.name,

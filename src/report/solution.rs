@@ -43,7 +43,7 @@ impl Answer for SolutionDocument {
         }
         blocks.push(paragraph(notes));
         blocks.extend(warnings(&self.warnings, style));
-        if self.layout.is_some() {
+        if self.layout.is_some() && self.job.framework.starts_with("megatron-lm") {
             blocks.push(next_command(style, "export", " --to megatron-lm"));
         }
         joined(&blocks)
@@ -166,11 +166,11 @@ pub(super) fn trust_notes(
     };
     let band = trust.step_time_band;
     let mut notes = vec![format!(
-        "Trust: {origin} ({}). On {} 80 % of step times are within ±{} of the prediction: expect {} to \
-         {} MFU.",
+        "Trust: {origin} ({}). On {}, 80 % of step times are within a factor of {:.2} of the prediction: \
+         expect {} to {} MFU.",
         trust.source,
         trust.evidence.words(),
-        percent(band),
+        band.exp(),
         mfu(prediction.mfu * (-band).exp()),
         mfu((prediction.mfu * band.exp()).min(prediction.mfu.max(1.0))),
     )];
@@ -180,7 +180,7 @@ pub(super) fn trust_notes(
             .iter()
             .map(|ScarceDocument { mechanism, support }| {
                 format!(
-                    "That is wider for {}, which few runs support ({} of {}).",
+                    "That is wider for {}, which few runs support ({} runs of {}).",
                     mechanism.words(),
                     support.runs,
                     match support.sources {
@@ -215,7 +215,10 @@ fn plan_blocks(
     let (meaning, status) = if answer.status == Status::Optimal {
         (Meaning::Good, "optimal".to_owned())
     } else {
-        let gap = percent(answer.proof.gap.unwrap_or(f64::INFINITY));
+        let gap = match answer.proof.gap.unwrap_or(f64::INFINITY) {
+            gap if gap < 5e-4 => "0.1 %".to_owned(),
+            gap => percent(gap),
+        };
         let status = format!("feasible (at most {gap} better is possible)");
         (Meaning::Warning, status)
     };
@@ -276,15 +279,14 @@ fn alternatives(others: &[NeighbourDocument], choice: &Layout, style: &Style) ->
 
 /// The next safer layout with its cost, or why there is none.
 fn safer_note(answer: &SolutionDocument, prediction: &PredictionDocument) -> String {
-    let choice = answer.layout.as_ref().map(LayoutDocument::layout);
     let proof = &answer.proof;
     let is_proven = proof.gap.is_some_and(|gap| gap <= 0.0)
         && proof.extent == Extent::Whole
         && !proof.cut_short.contains(&CutShort::Safer);
-    match answer.safer.as_ref().zip(choice) {
-        Some((safer, choice)) => format!(
+    match &answer.safer {
+        Some(safer) => format!(
             "Safer: {}: risk {} instead of {}, MFU {} ({}).",
-            difference(&choice, &safer.evaluated.layout.layout()),
+            line(&safer.evaluated.layout.layout()),
             risk(safer.evaluated.prediction.oom_probability),
             risk(prediction.oom_probability),
             match points(safer.mfu_distance).as_str() {
@@ -368,7 +370,7 @@ fn infeasible_blocks(
     let remedies: Vec<&str> = rules.iter().filter_map(|rule| remedy(rule)).collect();
     blocks.push(if remedies.is_empty() {
         let command = next_command(style, "explain", "");
-        format!("What would repair it, with amounts:\n{command}")
+        format!("`explain` says what would repair it, with amounts.\n{command}")
     } else {
         format!("Try: {}.", remedies.join("; "))
     });

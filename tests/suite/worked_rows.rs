@@ -348,7 +348,9 @@ fn references() -> Vec<HashMap<String, String>> {
 fn as_referenced(framework: &mut Framework) {
     match framework.name.as_str() {
         "megatron-lm-2023" => {
-            framework.partition = Partition::EmbeddingAndHead;
+            if framework.partition != Partition::Even {
+                framework.partition = Partition::EmbeddingAndHead;
+            }
             framework.usual_attention = AttentionKernel::Flash2;
             framework.usual_rmsnorm = RmsNormKernel::Unfused;
         }

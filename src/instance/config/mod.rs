@@ -37,7 +37,7 @@ pub(crate) fn read(
         file.push("config.json");
     }
     let source = Source::named_at(&file, at, problems)?;
-    let fields = match serde_json::from_str::<Json>(&source.text) {
+    let fields = match serde_json::from_str::<Json>(source.text.trim_start_matches('\u{feff}')) {
         Ok(Json::Object(fields)) => fields,
         Ok(_) => {
             let start = Origin::new(&source, 0..0);

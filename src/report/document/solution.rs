@@ -261,9 +261,15 @@ impl EvaluationDocument {
 
 /// What the reader should know: of the instance, and what its framework advises against in a layout.
 fn warnings(instance: &Instance, layout: Option<&Layout>) -> Vec<String> {
+    let mut warnings = instance.warnings.clone();
     let advice = layout.map(|layout| rules::advice(instance, layout));
-    let own = instance.warnings.iter().cloned();
-    own.chain(advice.into_iter().flatten()).collect()
+    for advice in advice.into_iter().flatten() {
+        // An instance that comes from an answer brings the answer's.
+        if !warnings.contains(&advice) {
+            warnings.push(advice);
+        }
+    }
+    warnings
 }
 
 impl EvaluatedDocument {
