@@ -22,6 +22,9 @@ use crate::layout::Layout;
 use crate::plan::{CutShort, Extent, Status, Violation};
 use crate::planner::NEGLIGIBLE_RISK;
 
+/// What the names of frameworks begin with whose layouts are exported to Megatron-LM as they are.
+const MEGATRON_LIKE: [&str; 3] = ["megatron-lm", "aleph-alpha-scaling", "unrestricted"];
+
 impl Answer for SolutionDocument {
     /// Layout, memory, time, neighbours, proof and trust; or why there is no layout.
     fn text(&self, style: &Style) -> String {
@@ -43,7 +46,8 @@ impl Answer for SolutionDocument {
         }
         blocks.push(paragraph(notes));
         blocks.extend(warnings(&self.warnings, style));
-        if self.layout.is_some() && self.job.framework.starts_with("megatron-lm") {
+        let framework = self.job.framework.as_str();
+        if self.layout.is_some() && MEGATRON_LIKE.iter().any(|kin| framework.starts_with(kin)) {
             blocks.push(next_command(style, "export", " --to megatron-lm"));
         }
         joined(&blocks)
