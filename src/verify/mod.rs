@@ -298,6 +298,10 @@ impl Checks<'_> {
     /// Which rules clash, and the layout that is nearest to being possible.
     fn reasons(&mut self, document: &Value, answer: &Answer) -> Result<(), Stop> {
         let proof = answer.outcome.proof().clone();
+        if proof.cut_short.contains(&CutShort::Reasons) {
+            self.note("`infeasibility`: the answer's time limit ended its search for reasons");
+            return figures::compare(document, answer, None);
+        }
         let why = infeasibility::explain(&answer.instance, proof, self.options.deadline)?;
         if why.clashing_rules.is_empty() {
             self.note("`infeasibility`: the time limit ended the search for reasons");

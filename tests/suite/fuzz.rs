@@ -8,7 +8,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{LazyLock, Mutex};
 use std::time::{Duration, Instant};
 
 use parlayout::explain::{TimeLimits, explain};
@@ -21,7 +22,6 @@ use parlayout::report::document::{EvaluationDocument, ExplanationDocument, SideD
 use parlayout::report::{Answer, Document, Style};
 use parlayout::verify::{self, Options};
 use parlayout::{SolutionDocument, catalog, layout_argument, rules};
-use rayon::prelude::*;
 
 use crate::support::{folder, instance_files, project};
 
@@ -481,14 +481,30 @@ fn fuzzed_inputs_are_answered_or_refused() {
         None => 0..number("PARLAYOUT_FUZZ").unwrap_or(SAMPLE),
     };
     let count = inputs.end - inputs.start;
-    let faults: Vec<String> = inputs
-        .into_par_iter()
-        .filter_map(|number| {
-            let (input, fault) = check(number, &folder).err()?;
-            let input: String = input.chars().take(3000).collect();
-            Some(format!("input {number}: {fault}\n{input}"))
-        })
-        .collect();
+    // Threads of their own: `verify` works on those of rayon, which would start another input on the stack
+    // of one that waits.
+    let next = AtomicU64::new(inputs.start);
+    let faults: Mutex<Vec<String>> = Mutex::default();
+    let work = || {
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= inputs.end {
+                return;
+            }
+            if let Err((input, fault)) = check(number, &folder) {
+                let input: String = input.chars().take(3000).collect();
+                let mut faults = faults.lock().expect("no thread panics with it");
+                faults.push(format!("input {number}: {fault}\n{input}"));
+            }
+        }
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(work);
+        }
+    });
+    let faults = faults.into_inner().expect("no thread panics with it");
     let shown: Vec<&String> = faults.iter().take(10).collect();
     assert!(
         faults.is_empty(),

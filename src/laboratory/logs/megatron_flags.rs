@@ -57,8 +57,8 @@ pub(super) fn facts(arguments: &Settings) -> Facts {
     let gated = arguments.switch("swiglu");
     let usual_width = hidden.map(|hidden| match gated {
         // Megatron-LM keeps the parameters of a plain block: 8 h / 3, in steps of 64.
-        Some(true) => (4 * hidden * 2 / 3) / 64 * 64,
-        _ => 4 * hidden,
+        Some(true) => hidden.saturating_mul(8) / 3 / 64 * 64,
+        _ => hidden.saturating_mul(4),
     });
     let usual_width = usual_width.filter(|_| !arguments.unset.contains_key("ffn_hidden_size"));
     let key_value_heads = if arguments.is_on("group_query_attention") {
@@ -77,7 +77,9 @@ pub(super) fn facts(arguments: &Settings) -> Facts {
         .with("mlp_matrices", gated.map(|gated| if gated { 3 } else { 2 }))
         .with(
             "gpus",
-            nodes.zip(per_node).map(|(nodes, each)| nodes * each),
+            nodes
+                .zip(per_node)
+                .map(|(nodes, each)| nodes.saturating_mul(each)),
         )
         .with("sequence_parallel", arguments.switch("sequence_parallel"))
         .with(

@@ -36,7 +36,14 @@ pub(super) fn facts(settings: &Settings) -> Facts {
     let gradient_bytes = if settings.is_on(wide) { 6 } else { 2 };
     let sharding = settings.number("optimizer.zero_stage");
     Facts::copied(&COPIED, settings)
-        .with("gpus", Some(tensor * replicas * stages * context))
+        .with(
+            "gpus",
+            Some(
+                [replicas, stages, context]
+                    .iter()
+                    .fold(tensor, |all, &it| all.saturating_mul(it)),
+            ),
+        )
         .with("tensor_parallel", Some(tensor))
         .with("pipeline_parallel", Some(stages))
         .with("context_parallel", Some(context))

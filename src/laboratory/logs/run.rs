@@ -85,7 +85,7 @@ pub fn run(
     }
     let one = |column| facts.number(column).unwrap_or(1).max(1);
     let (gpus, stages) = (one("gpus"), one("pipeline_parallel"));
-    let tokens = (one("global_batch") * one("seq_len")) as f64 / gpus as f64;
+    let tokens = one("global_batch").saturating_mul(one("seq_len")) as f64 / gpus as f64;
     let steady = log.steady_step(Some(tokens));
     let peak = log.largest_peak().map(|peak| placed(peak, gpus, stages));
     let mut parts = note::measured(log, steady, peak);
@@ -110,9 +110,9 @@ pub fn run(
 fn completed(mut facts: Facts) -> Facts {
     let degrees = ["tensor_parallel", "pipeline_parallel", "context_parallel"];
     let degrees = degrees.map(|column| facts.number(column).unwrap_or(1).max(1));
-    let others: u64 = degrees.iter().product();
+    let others = degrees.into_iter().fold(1, u64::saturating_mul);
     let replicas = facts.number("data_parallel");
-    let gpus = replicas.map(|replicas| replicas * others);
+    let gpus = replicas.map(|replicas| replicas.saturating_mul(others));
     facts.note("gpus", gpus.or(facts.number("gpus_about")));
     let gpus = facts.number("gpus");
     facts.note("data_parallel", gpus.map(|gpus| (gpus / others).max(1)));
