@@ -3,6 +3,7 @@
 pub(crate) mod classes;
 pub mod constraints;
 pub mod cost_table;
+mod encoding;
 pub mod given_layouts;
 pub mod groups;
 pub mod infeasibility;

@@ -5,9 +5,10 @@ use super::document::{
     EffectDocument, EvaluatedDocument, ExplanationDocument, RepairDocument, WhyNotDocument,
     WhyNotVerdict,
 };
+use super::infeasible::{infeasible_head, nearest_lines};
 use super::layout_text::{difference, line};
 use super::number::{duration, mfu, points, risk};
-use super::solution::{infeasible_head, job_line, nearest_lines};
+use super::solution::job_line;
 use super::style::{Meaning, Style, shell_word, wrap};
 use super::{Answer, joined};
 use crate::explain::binding::NEGLIGIBLE;

@@ -12,6 +12,7 @@ mod counts;
 pub mod document;
 mod evaluation;
 mod explanation;
+mod infeasible;
 pub mod layout_text;
 pub(crate) mod number;
 mod pareto;
