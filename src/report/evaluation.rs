@@ -2,8 +2,9 @@
 
 use super::document::EvaluationDocument;
 use super::layout_text::line;
+use super::notes::trust_notes;
 use super::number::{duration, gib, mfu};
-use super::solution::{broken_rules, facts, job_line, layout_table, trust_notes, warnings};
+use super::solution::{broken_rules, facts, job_line, layout_table, warnings};
 use super::style::{Meaning, Style, paragraph, wrap};
 use super::{Answer, components, joined};
 

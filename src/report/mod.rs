@@ -14,6 +14,7 @@ mod evaluation;
 mod explanation;
 mod infeasible;
 pub mod layout_text;
+mod notes;
 pub(crate) mod number;
 mod pareto;
 pub(crate) mod plot;
