@@ -259,6 +259,32 @@ fn what_cannot_be_is_not_modelled() {
 }
 
 #[test]
+fn runs_beyond_the_cost_model_are_not_predicted_as_others() {
+    let predicted = |column: &str, value: &str| {
+        let text = format!("{HEADER},{column}\n{ROW},{value}\n");
+        let file = read(column, &text).expect("it is right");
+        assert!(file.warnings.is_empty(), "{:?}", file.warnings);
+        let setups = RunSetups::new(None, None).expect("no framework is named");
+        setups.model(&file.runs[0])
+    };
+    let check = |column: &str, value: &str, part: &str| {
+        let reason = predicted(column, value).expect_err("it is not modelled").0;
+        assert_eq!(reason, format!("{part} not modelled"));
+    };
+    check("experts", "8", "mixtures of experts are");
+    check("task", "qlora", "adapters (LoRA) are");
+    check("kv_lora", "512", "multi-head latent attention is");
+    check("sliding_window", "128", "sliding-window attention is");
+    check("mtp_layers", "1", "multi-token prediction is");
+    check("offload", "optimizer 0.5", "offload to the host is");
+    for (column, value) in [("task", "sft"), ("offload", "none"), ("kv_lora", "0")] {
+        assert!(predicted(column, value).is_ok(), "{column}");
+    }
+    let wide = predicted("head_dim", "256").expect("it is modelled");
+    assert_eq!(wide.job.transformer.head_width, 256);
+}
+
+#[test]
 fn files_that_are_no_runs_are_refused() {
     let check = |text: &str, part: &str| {
         let message = read("refused", text)

@@ -132,7 +132,7 @@ fn group(run: &Run) -> String {
 }
 
 /// Columns that hold a name or an outcome of a run, not its job or layout.
-const OTHER_COLUMNS: [&str; 10] = [
+const OTHER_COLUMNS: [&str; 12] = [
     "run",
     "status",
     "step_time_s",
@@ -140,6 +140,8 @@ const OTHER_COLUMNS: [&str; 10] = [
     "peak_stage",
     "mfu",
     "timing_usable",
+    "static_memory_gib",
+    "derived",
     "grade",
     "internode_allreduce_gb_s",
     "intranode_allreduce_gb_s",

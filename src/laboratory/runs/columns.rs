@@ -5,7 +5,7 @@ use std::fmt::Arguments;
 
 use csv::StringRecord;
 
-use super::record::{NECESSARY, OPTIONAL, Status};
+use super::record::{NECESSARY, OPTIONAL, Status, UNUSED};
 use crate::reading::spelling::nearest;
 
 /// Columns for which the name of a preset in `model` may stand in.
@@ -64,7 +64,9 @@ fn has(header: &StringRecord, column: &str) -> bool {
 }
 
 fn is_known(name: &str) -> bool {
-    NECESSARY.contains(&name) || OPTIONAL.contains(&name)
+    [NECESSARY, OPTIONAL, UNUSED]
+        .iter()
+        .any(|columns| columns.contains(&name))
 }
 
 /// The columns of a row. A field that cannot be read counts as empty, and is noted.

@@ -3,6 +3,7 @@
 mod assumed;
 mod columns;
 mod model_run;
+mod network;
 mod record;
 mod setups;
 mod table;

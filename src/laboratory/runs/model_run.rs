@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::catalog;
 use crate::cluster::Cluster;
 use crate::cost_model::pipeline::even_partition;
 use crate::cost_model::prediction::Prediction;
@@ -18,11 +17,9 @@ use crate::layout::{
     Sharding, Stage,
 };
 use crate::quantity::BytesPerSecond;
-use crate::transformer::{
-    Biases, Embeddings, FeedForward, Normalization, Numerics, SmallParts, Transformer,
-};
 use crate::workload::{FlopConvention, Optimizer, Precision, Workload};
 
+use super::network::{demand_modelled, transformer};
 use super::record::Run;
 use super::setups::Setup;
 
@@ -95,7 +92,7 @@ impl Skipped {
 }
 
 /// Refuses what does not hold.
-fn demand(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), Skip> {
+pub(super) fn demand(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), Skip> {
     if holds {
         Ok(())
     } else {
@@ -114,12 +111,6 @@ pub fn fits(oom_probability: f64) -> &'static str {
         "no"
     }
 }
-
-/// More layers than any network has: a mistake.
-const MOST_LAYERS: u32 = 1024;
-
-/// Vocabulary assumed where a source names none: that of GPT-2, padded.
-const USUAL_VOCABULARY: u64 = 50_304;
 
 /// Share of the line rate of its ports that training reaches between nodes: the least that was seen
 /// on nodes with as many ports as GPUs (`catalog/clusters.toml`).
@@ -180,6 +171,7 @@ impl Stated {
 /// The reason why the row cannot be modelled.
 pub fn model(run: &Run, setup: &Setup) -> Result<Modelled, Skip> {
     readable(run)?;
+    demand_modelled(run)?;
     let (mut cluster, mut framework) = (sized(run, &setup.cluster)?, setup.framework.clone());
     Stated::of(run).apply(&mut cluster, &mut framework);
     let job = Job {
@@ -229,7 +221,7 @@ pub(super) fn readable(run: &Run) -> Result<(), Skip> {
 }
 
 /// A number that must be stated and not be zero.
-fn stated<N: Copy + PartialEq + Default>(value: Option<N>, column: &str) -> Result<N, Skip> {
+pub(super) fn stated<N: Copy + PartialEq + Default>(value: Option<N>, column: &str) -> Result<N, Skip> {
     let stated = value.filter(|number| *number != N::default());
     stated.ok_or_else(|| Skip(format!("no {column} stated")))
 }
@@ -241,58 +233,6 @@ fn choice<T>(what: &str, name: &str, parse: impl Fn(&str) -> Option<T>) -> Resul
         format!("{what} {name} is not modelled")
     })?;
     Ok(chosen)
-}
-
-/// The network of a row: its shape; without one, the preset that it names.
-fn transformer(run: &Run) -> Result<Transformer, Skip> {
-    demand(run.experts.is_none_or(|experts| experts <= 1), || {
-        "mixtures of experts are not modelled".to_owned()
-    })?;
-    let positive = |count: Option<u64>| count.filter(|&count| count > 0);
-    let sizes = [run.layers.map(u64::from), run.hidden, run.heads];
-    if !run.model.is_empty() && sizes.iter().all(Option::is_none) {
-        let unknown = |_| Skip("no shape stated, and `model` names no preset".to_owned());
-        let mut named = catalog::model(&run.model.to_lowercase()).map_err(unknown)?;
-        named.vocabulary = positive(run.vocabulary).unwrap_or(named.vocabulary);
-        return Ok(named);
-    }
-    let heads = stated(run.heads, "heads")?;
-    let hidden = stated(run.hidden, "hidden size")?;
-    let key_value_heads = positive(run.key_value_heads).unwrap_or(heads);
-    let layers = stated(run.layers, "layers")?;
-    demand(layers <= MOST_LAYERS, || {
-        format!("{layers} layers are more than {MOST_LAYERS}")
-    })?;
-    demand(hidden.is_multiple_of(heads), || {
-        format!("{heads} heads do not divide a hidden size of {hidden}")
-    })?;
-    demand(heads.is_multiple_of(key_value_heads), || {
-        format!("{key_value_heads} key-value heads do not divide {heads} heads")
-    })?;
-    Ok(Transformer {
-        name: run.model.clone(),
-        layers,
-        hidden,
-        heads,
-        key_value_heads,
-        head_width: hidden / heads,
-        feed_forward_width: stated(run.feed_forward_width, "feed-forward width")?,
-        feed_forward: match run.mlp_matrices {
-            Some(2) => FeedForward::Plain,
-            None | Some(0 | 3) => FeedForward::Gated,
-            Some(other) => {
-                let reason = format!("{other} feed-forward matrices are not modelled");
-                return Err(Skip(reason));
-            }
-        },
-        vocabulary: positive(run.vocabulary).unwrap_or(USUAL_VOCABULARY),
-        embeddings: Embeddings::Untied,
-        normalization: Normalization::RmsNorm,
-        biases: Biases::None,
-        learned_positions: 0,
-        small_parts: SmallParts::default(),
-        numerics: Numerics::USUAL,
-    })
 }
 
 /// The cluster with the row's number of GPUs.

@@ -51,7 +51,13 @@ macro_rules! run {
         /// Columns without which no row can be modelled.
         pub(super) const NECESSARY: &[&str] = &[$($column),+];
         /// Other columns with a meaning.
-        pub(super) const OPTIONAL: &[&str] = &[$($name,)+ "experts_per_token", "grade"];
+        pub(super) const OPTIONAL: &[&str] = &[$($name,)+ "grade"];
+        /// Columns of what is not modelled, or of how a figure was found.
+        pub(super) const UNUSED: &[&str] = &[
+            "experts_per_token", "dense_ffn", "dense_layers", "moe_layers", "expert_ffn", "shared_ffn",
+            "q_lora", "qk_nope_dim", "qk_rope_dim", "v_head_dim", "expert_tensor_parallel",
+            "recompute_modules", "lora_rank", "moe_dispatcher", "derived",
+        ];
 
         fn parse(fields: &Fields) -> Run {
             Run {
@@ -107,10 +113,20 @@ run! {
         software: String = text("software");
         /// Name of the network.
         model: String = text("model");
+        /// Width of a head, where it is not the hidden size over the heads.
+        head_width: Option<u64> = size("head_dim");
         /// Key-value heads.
         key_value_heads: Option<u64> = size("kv_heads");
         /// 3 for a gated feed-forward block, 2 for a plain one.
         mlp_matrices: Option<u32> = degree("mlp_matrices");
+        /// Whether embedding and head share their weights.
+        tied_embeddings: Option<bool> = switch("tied_embeddings");
+        /// Tokens that attention looks back; 0 = all.
+        sliding_window: Option<u64> = size("sliding_window");
+        /// Rank of compressed keys and values under multi-head latent attention.
+        key_value_rank: Option<u64> = size("kv_lora");
+        /// Layers for multi-token prediction.
+        prediction_layers: Option<u32> = degree("mtp_layers");
         /// Experts of a mixture.
         experts: Option<u32> = degree("experts");
         /// GPUs per node.
@@ -145,13 +161,21 @@ run! {
         attention_kernel: String = text("attention_kernel");
         /// Whether `RMSNorm` is fused.
         rmsnorm_kernel: Option<bool> = switch("rmsnorm_kernel");
+        /// What was trained: `pretrain`, `sft`, `lora`, `qlora`.
+        task: String = lower_case("task");
+        /// What was kept on the host.
+        offload: String = lower_case("offload");
+        /// Whether experts were forced to be used alike.
+        load_balance: String = text("load_balance");
         /// What else distinguishes rows that look alike.
         variant: String = text("variant");
         /// Measured step time, seconds.
         step_time: Option<f64> = number("step_time_s", 1e6, " of seconds");
         /// Measured peak memory, GiB.
         peak_memory: Option<f64> = number("peak_memory_gib", 1e5, " of GiB");
-        /// The pipeline stage (from 0) that the peak is of.
+        /// Memory of weights, gradients and optimizer states on that stage, GiB.
+        static_memory: Option<f64> = number("static_memory_gib", 1e5, " of GiB");
+        /// The pipeline stage (from 0) that the measured memory is of.
         peak_stage: Option<u32> = degree("peak_stage");
         /// Measured utilisation by the paper's convention: formats of 8 bits may exceed 1, percents
         /// exceed 2.
