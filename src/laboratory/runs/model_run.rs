@@ -221,7 +221,10 @@ pub(super) fn readable(run: &Run) -> Result<(), Skip> {
 }
 
 /// A number that must be stated and not be zero.
-pub(super) fn stated<N: Copy + PartialEq + Default>(value: Option<N>, column: &str) -> Result<N, Skip> {
+pub(super) fn stated<N: Copy + PartialEq + Default>(
+    value: Option<N>,
+    column: &str,
+) -> Result<N, Skip> {
     let stated = value.filter(|number| *number != N::default());
     stated.ok_or_else(|| Skip(format!("no {column} stated")))
 }

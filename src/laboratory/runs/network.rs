@@ -24,7 +24,10 @@ pub(super) fn demand_modelled(run: &Run) -> Result<(), Skip> {
             more(run.experts.map(u64::from), 1),
             "mixtures of experts are",
         ),
-        (more(run.key_value_rank, 0), "multi-head latent attention is"),
+        (
+            more(run.key_value_rank, 0),
+            "multi-head latent attention is",
+        ),
         (more(run.sliding_window, 0), "sliding-window attention is"),
         (
             more(run.prediction_layers.map(u64::from), 0),
