@@ -2,6 +2,7 @@
 
 use super::machine::Machine;
 use super::sections::{AcceleratorSection, ClusterSection};
+use super::seen_to_fit::SeenToFit;
 use super::{data_sheet_cluster, discrepancy};
 use crate::cluster::{Accelerator, CalibrationKind, Cluster};
 use crate::figures::Value;
@@ -79,6 +80,9 @@ pub(crate) fn resolve(
     }
     accelerator?.1.apply(&mut cluster, &mut none)?;
     cluster.discrepancy = discrepancy.ok()?;
+    if let Some(SeenToFit(seen)) = merged.seen_to_fit.value() {
+        cluster.seen_to_fit.clone_from(seen);
+    }
     let fitted = merged.framework.value();
     let fitted_with = fitted.and_then(|framework| framework.preset.value());
     cluster.calibration.framework = fitted_with.cloned();

@@ -18,6 +18,7 @@ use crate::transformer::Transformer;
 pub(crate) mod axes;
 pub(crate) mod cluster;
 mod discrepancy;
+mod seen_to_fit;
 mod entries;
 mod evidence;
 pub(crate) mod framework;

@@ -2,6 +2,7 @@
 
 use super::axes::AxesSection;
 use super::discrepancy::{Numbers, Points};
+use super::seen_to_fit::SeenToFit;
 use crate::cluster::{Accelerator, Calibration, Cluster, Efficiency, MemoryError};
 use crate::figures::stated::Stated;
 use crate::framework::{Framework, MemoryProfile, SpeedProfile};
@@ -97,6 +98,9 @@ section! {
         calibration: CalibrationSection,
         /// What measured runs say beyond the formulas.
         discrepancy: DiscrepancySection,
+        /// Layouts that runs have shown to fit, and by how much the median of their memory error is
+        /// raised for it, as `parlayout calibrate` writes them.
+        seen_to_fit: SeenToFit,
         /// The framework that the cluster's figures were fitted with, and its own fitted figures.
         framework: FrameworkSection,
         /// Where the figures come from.

@@ -41,6 +41,9 @@ pub(crate) fn cluster(cluster: &Cluster, digits: Digits) -> Section {
         let discrepancy = discrepancy(learned, digits);
         written.insert("discrepancy".to_owned(), discrepancy);
     }
+    if !cluster.seen_to_fit.is_empty() {
+        written.insert("seen_to_fit".to_owned(), json!(cluster.seen_to_fit));
+    }
     written
 }
 

@@ -32,6 +32,7 @@ pub mod memory;
 pub mod pipeline;
 pub mod prediction;
 pub mod rank;
+pub mod seen_to_fit;
 mod step_time;
 
 pub use coefficients::{Costs, StageExtra, Vocabulary};

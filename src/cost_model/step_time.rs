@@ -7,6 +7,7 @@ use crate::workload::FlopConvention;
 
 use super::components::{MemoryComponent, StageMemory, StepTime, TimeComponent};
 use super::prediction::{MemoryUse, Prediction};
+use super::seen_to_fit::memory_error;
 use super::{Costs, StageExtra, flops, memory, pipeline};
 
 /// Predicts time and memory of the layout with these stages.
@@ -24,7 +25,7 @@ pub fn evaluate(job: &Job, costs: &Costs, stages: &[Stage]) -> Prediction {
     let memory = memory_use(job, costs, stages);
     let time = step_time(costs, stages);
     let step_time = time.total();
-    let error = job.cluster.calibration.memory;
+    let error = memory_error(job, &costs.combination);
     let tokens = job.workload.tokens() as f64 / f64::from(job.cluster.gpus);
     let mfu = flops::utilisation(job, step_time);
     Prediction {

@@ -80,7 +80,7 @@ pub fn binding(instance: &Instance, plan: &Plan, deadline: Deadline) -> Result<B
     effects.sort_by(|one, other| other.gain.value().total_cmp(&one.gain.value()));
     Ok(Binding {
         plan: plan.clone(),
-        admissible: rules::admissible(instance),
+        admissible: rules::admissible_of(instance, &plan.choice.layout.combination),
         effects,
         untried,
     })

@@ -1,5 +1,7 @@
 //! The machine: accelerators, nodes, networks, and how efficiently software uses them.
 
+use std::collections::BTreeMap;
+
 use super::{Value, count, figures, number, one_of, quantity};
 use crate::choice::choice;
 use crate::layout::AttentionKernel;
@@ -62,6 +64,9 @@ figures! {
         calibration: Calibration,
         /// What measured runs say beyond the formulas, where that was learned.
         discrepancy: Option<Discrepancy>,
+        /// Combinations that were seen to fit though their predicted peaks say otherwise, and by how much
+        /// the median of their memory error is raised for it, as a logarithm.
+        seen_to_fit: BTreeMap<String, f64>,
     }
     figures {
         /// GPUs of one host, which share its network ports.

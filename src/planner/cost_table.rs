@@ -38,8 +38,8 @@ pub struct CostTable<'a> {
     pub layers: Layers,
     /// Unit of time.
     pub quantum: Quantum,
-    /// Memory of a stage that the accepted risk allows, in KiB.
-    pub capacity: i64,
+    /// Memory of a stage that is allowed whatever the accepted risk says, in KiB.
+    pub capacity: Option<i64>,
     /// Coefficients of each distinct cell.
     pub cells: Vec<CellUnits>,
     /// The combinations, in the order that breaks ties.
@@ -125,7 +125,7 @@ impl<'a> CostTable<'a> {
             formulation,
             layers: Layers::alike(i64::from(layers)),
             quantum,
-            capacity: quantise::capacity(instance),
+            capacity: None,
             cells,
             entries,
             applied_before: listed.applied_before,
@@ -137,6 +137,13 @@ impl<'a> CostTable<'a> {
         }
     }
 
+    /// Memory of a stage that the combination may take, in KiB.
+    #[must_use]
+    pub fn capacity_of(&self, combination: &Combination) -> i64 {
+        let allowed = || quantise::capacity(self.instance, combination);
+        self.capacity.unwrap_or_else(allowed)
+    }
+
     /// The same costs for an instance that differs in the accepted risk alone.
     #[must_use]
     pub fn at_risk_of(self, instance: &Instance) -> CostTable<'_> {
@@ -144,7 +151,7 @@ impl<'a> CostTable<'a> {
             instance,
             formulation: self.formulation,
             layers: self.layers,
-            capacity: quantise::capacity(instance),
+            capacity: self.capacity,
             quantum: self.quantum,
             cells: self.cells,
             entries: self.entries,

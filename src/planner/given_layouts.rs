@@ -48,7 +48,7 @@ impl Cost {
         // Layouts are not compared layer by layer: the finest unit serves best.
         let quantum = Quantum::for_times(given.step_time, Seconds::ZERO);
         let units = CellUnits::new(&costs, quantum);
-        let capacity = capacity_at_risk(job, max_oom_risk);
+        let capacity = capacity_at_risk(job, &layout.combination, max_oom_risk);
         Self {
             profit: quantum.parts_per_billion(job, units.step_time(&layout.stages)),
             fits: units.peak(layout) <= capacity,

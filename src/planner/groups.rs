@@ -481,7 +481,7 @@ fn variant(
             }
             _ => ProgramPartition::Free,
         },
-        capacity: table.capacity,
+        capacity: table.capacity_of(&choice.combination),
         rank: choice.rank as i64 * MOST_VARIANTS + index.min(MOST_VARIANTS - 1),
     };
     Variant { group, modes }

@@ -10,10 +10,12 @@ use std::sync::Arc;
 use formulations::staged::Units;
 
 use crate::cost_model::pipeline::{FILL_STEPS, chunks_in_flight, head_as_layer};
+use crate::cluster::MemoryError;
+use crate::cost_model::seen_to_fit::memory_error;
 use crate::cost_model::{Costs, flops, memory};
 use crate::instance::Instance;
 use crate::job::Job;
-use crate::layout::{Layout, Schedule, Stage};
+use crate::layout::{Combination, Layout, Schedule, Stage};
 use crate::quantity::{Bytes, Seconds};
 use crate::rules::{self, Rule};
 
@@ -90,25 +92,36 @@ impl Quantum {
     }
 }
 
-/// The capacity that the accepted risk leaves, in KiB; more than any stage needs where memory is
-/// no rule.
+/// The capacity that the accepted risk leaves a combination, in KiB; more than any stage needs where
+/// memory is no rule.
 #[must_use]
-pub fn capacity(instance: &Instance) -> i64 {
+pub fn capacity(instance: &Instance, combination: &Combination) -> i64 {
     if rules::relaxed(instance).contains(Rule::MemoryCapacity) {
         return UNLIMITED;
     }
-    capacity_at_risk(&instance.job, instance.max_oom_risk)
+    capacity_at_risk(&instance.job, combination, instance.max_oom_risk)
 }
 
-/// The capacity that the risk `risk` of running out of memory leaves, in KiB.
+/// The most that the accepted risk leaves any combination.
 #[must_use]
-pub fn capacity_at_risk(job: &Job, risk: f64) -> i64 {
-    let cluster = &job.cluster;
-    let limit = memory::admissible_peak(
-        cluster.accelerator.usable_memory,
-        cluster.calibration.memory,
-        risk,
-    );
+pub fn largest_capacity(instance: &Instance) -> i64 {
+    if rules::relaxed(instance).contains(Rule::MemoryCapacity) {
+        return UNLIMITED;
+    }
+    let cluster = &instance.job.cluster;
+    let mut error = cluster.calibration.memory;
+    error.shift += cluster.seen_to_fit.values().fold(0.0, |a, &b| b.max(a));
+    within(&instance.job, error, instance.max_oom_risk)
+}
+
+/// The capacity that the risk `risk` of running out of memory leaves a combination, in KiB.
+#[must_use]
+pub fn capacity_at_risk(job: &Job, combination: &Combination, risk: f64) -> i64 {
+    within(job, memory_error(job, combination), risk)
+}
+
+fn within(job: &Job, error: MemoryError, risk: f64) -> i64 {
+    let limit = memory::admissible_peak(job.cluster.accelerator.usable_memory, error, risk);
     (limit.value() / KIB).floor() as i64
 }
 

@@ -1,9 +1,11 @@
 //! Peak memory of every stage stays within what the accepted risk allows.
 
 use super::{Definition, Figure, Remedy, Rule};
+use crate::cluster::MemoryError;
+use crate::cost_model::seen_to_fit::memory_error;
 use crate::cost_model::{self, Costs, memory};
 use crate::instance::Instance;
-use crate::layout::Layout;
+use crate::layout::{Combination, Layout};
 use crate::plan::Violation;
 use crate::quantity::Bytes;
 
@@ -14,7 +16,8 @@ pub(super) const RULE: Definition = Definition {
     demands: "the peak memory of every stage is within what the accepted risk leaves of a GPU",
     in_layout: Some(in_layout),
     limits: |instance, best, _| {
-        let left = admissible(instance) - best.prediction.memory.peak();
+        let combination = &best.layout.combination;
+        let left = admissible_of(instance, combination) - best.prediction.memory.peak();
         Some(format!("{left} left on the fullest stage"))
     },
     remedy: Remedy::Figure(Figure::Memory),
@@ -22,15 +25,21 @@ pub(super) const RULE: Definition = Definition {
     ..Definition::USUAL
 };
 
-/// The memory of a GPU that the accepted risk leaves.
+/// The memory of a GPU that the accepted risk leaves of a combination that no run has shown to fit.
 #[must_use]
 pub fn admissible(instance: &Instance) -> Bytes {
-    let cluster = &instance.job.cluster;
-    memory::admissible_peak(
-        cluster.accelerator.usable_memory,
-        cluster.calibration.memory,
-        instance.max_oom_risk,
-    )
+    within(instance, instance.job.cluster.calibration.memory)
+}
+
+/// The memory of a GPU that the accepted risk leaves a combination.
+#[must_use]
+pub fn admissible_of(instance: &Instance, combination: &Combination) -> Bytes {
+    within(instance, memory_error(&instance.job, combination))
+}
+
+fn within(instance: &Instance, error: MemoryError) -> Bytes {
+    let usable = instance.job.cluster.accelerator.usable_memory;
+    memory::admissible_peak(usable, error, instance.max_oom_risk)
 }
 
 /// Stages whose peak is too high. Without whole micro-batches or a layer on each stage there is no
@@ -47,7 +56,10 @@ fn in_layout(instance: &Instance, layout: &Layout) -> Vec<Violation> {
     let job = &instance.job;
     let costs = Costs::new(job, &layout.combination);
     let memory = cost_model::evaluate(job, &costs, &layout.stages).memory;
-    let (capacity, limit) = (memory.capacity, admissible(instance));
+    let (capacity, limit) = (
+        memory.capacity,
+        admissible_of(instance, &layout.combination),
+    );
     let risk = instance.max_oom_risk * 100.0;
     let stages = memory.stages.iter().enumerate();
     stages

@@ -14,7 +14,7 @@ pub use definition::{
 };
 pub use framework_supports::aspect as supported_aspect;
 pub use layers_cover_stages::partition;
-pub use memory_capacity::admissible;
+pub use memory_capacity::{admissible, admissible_of};
 pub use set::{Requirement, RuleSet};
 
 use std::fmt;

@@ -15,8 +15,9 @@ use parlayout::laboratory::calibrate::{
 use parlayout::laboratory::runs::{self, Run, RunSetups, Setup, Status};
 use parlayout::plan::Outcome;
 use parlayout::planner::{self, PlanOptions};
+use parlayout::rules;
 
-use crate::support::project;
+use crate::support::{parse, project};
 
 /// The runs of a file of `data/`; none where it is missing.
 fn runs_of(file: &str) -> Vec<Run> {
@@ -179,6 +180,8 @@ fn cluster_files_are_read_as_they_were_written() {
                 length_scale: 1.25,
                 noise: 0.02,
             });
+            let layout = "64 GPUs: tensor_parallel=2,schedule=1f1b".to_owned();
+            cluster.seen_to_fit.insert(layout, 0.083);
             let text = catalog::cluster_file(&cluster, &framework);
             std::fs::write(&path, &text).expect("the folder takes files");
             let read = instance::read_machine(&path.to_string_lossy())
@@ -385,6 +388,48 @@ fn runs_seen_to_fit_stay_legal() {
             assert!((again - compared.peak_gib.predicted.after).abs() < 1e-9);
         }
     }
+}
+
+#[test]
+fn a_run_seen_to_fit_is_evidence_for_its_own_layout() {
+    let (calibrated, observations) = calibrated(1, |run| {
+        run.micro_batch = Some(4);
+        run.global_batch = Some(512);
+        run.tensor_parallel = Some(1);
+        run.pipeline_parallel = Some(1);
+        run.data_parallel = run.gpus;
+        run.checkpointing = "selective".to_owned();
+        run.sequence_parallel = Some(false);
+    });
+    let setup = &calibrated.setup;
+    assert_eq!(setup.cluster.seen_to_fit.len(), 1);
+    let run = &observations[0];
+    let layout = &run.modelled.layout;
+    let text = "[model]\npreset = \"llama-3.1-8b\"\n[cluster]\npreset = \"dgx-a100-80gb\"\ngpus = 16\n\
+                [training]\nsequence_length = 4096\nglobal_batch = 512\n";
+    let degrees = |micro_batch: u32| {
+        format!(
+            "search.tensor_parallel=[1] search.pipeline_parallel=[1] search.context_parallel=[1] \
+             search.micro_batch=[{micro_batch}] search.sharding=[\"{}\"] search.checkpointing=[\"none\"]",
+            layout.combination.sharding
+        )
+    };
+    let solve = |micro_batch: u32, seen: bool| {
+        let sets: Vec<String> = degrees(micro_batch).split(' ').map(str::to_owned).collect();
+        let mut job = run.job(setup);
+        if !seen {
+            job.cluster.seen_to_fit.clear();
+        }
+        let instance = parse(text, &sets).with_job(job);
+        let outcome = planner::plan(&instance, &PlanOptions::default()).expect("an answer");
+        if let Outcome::Optimal(plan) = &outcome {
+            assert!(plan.choice.prediction.oom_probability <= instance.max_oom_risk + 1e-9);
+            assert!(rules::violations(&instance, &plan.choice.layout).is_empty());
+        }
+        matches!(outcome, Outcome::Optimal(_))
+    };
+    // What ran, the same without that evidence, and its neighbour, of which the run says nothing.
+    assert_eq!([solve(4, true), solve(4, false), solve(8, true)], [true, false, false]);
 }
 
 #[test]

@@ -87,8 +87,8 @@ pub struct Calibrated {
     pub speeds: Speeds,
     /// The memory figures that were adopted.
     pub memory_figures: MemoryFigures,
-    /// By how much the admissible peak rose, as a logarithm, so that runs seen to fit are accepted; 0 where
-    /// they are anyway.
+    /// By how much, as a logarithm, the admissible peak of a combination rose at most, so that runs seen to
+    /// fit are accepted; 0 where they are anyway.
     pub memory_raised: f64,
     /// Step times.
     pub time: Part,
@@ -195,11 +195,7 @@ impl Calibrated {
             stated::take_over(&self.stated, &mut self.setup);
         }
         self.state_trust(source);
-        self.memory_raised = seen_to_fit::raise(observations, &mut self.setup);
-        if self.memory_raised > 0.0 {
-            let source = &mut self.setup.cluster.calibration.source;
-            source.push_str("; memory error changed for runs seen to fit");
-        }
+        self.memory_raised = seen_to_fit::record(observations, &mut self.setup);
         self.runs = compared(observations, &self.shipped, &self.setup);
     }
 
@@ -218,7 +214,7 @@ impl Calibrated {
         let offsets = |fact: &Fact| fact.parameter.is_seen(Seen::InMemory);
         self.memory.verdict == Some(Verdict::Untested)
             && (self.facts.iter().any(offsets)
-                || seen_to_fit::excess(observations, &self.setup) > 0.0)
+                || seen_to_fit::condemns_any(observations, &self.setup))
     }
 
     /// Whether the level is better than the shipped figures; `None` without timed runs.
@@ -290,7 +286,7 @@ const USUAL_SPREAD: f64 = 0.16;
 /// Scale of a logistic distribution over its standard deviation, `sqrt(3) / pi`.
 const LOGISTIC: f64 = 0.55;
 /// Least scale: repeats of one run differ by as much.
-pub(super) const LEAST_SCALE: f64 = 0.024;
+const LEAST_SCALE: f64 = 0.024;
 
 /// The memory error after a fit to peaks whose held-out errors spread by `e`: shift 0, scale
 /// `max(0.024, 0.55 e')`, where `e'` is `e` shrunk towards what is usual without calibration.

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::observation::Observation;
 use crate::cost_model::memory::oom_probability;
+use crate::cost_model::seen_to_fit::memory_error;
 use crate::laboratory::runs::{Place, Setup, Status};
 use crate::quantity::{Bytes, Seconds};
 
@@ -47,12 +48,9 @@ pub struct Predicted {
 fn prediction(run: &Observation, setup: &Setup) -> (Seconds, Bytes, f64) {
     let job = run.job(setup);
     let (measured, fullest) = run.predicted_peaks(&job);
-    let cluster = &setup.cluster;
-    let probability = oom_probability(
-        fullest,
-        cluster.accelerator.usable_memory,
-        cluster.calibration.memory,
-    );
+    let usable = setup.cluster.accelerator.usable_memory;
+    let error = memory_error(&job, &run.modelled.layout.combination);
+    let probability = oom_probability(fullest, usable, error);
     (run.predicted_time(&job), measured, probability)
 }
 

@@ -1,8 +1,9 @@
-//! Runs that were seen to fit into memory are accepted ever after.
+//! Runs that were seen to fit into memory are accepted ever after: hard evidence for their own
+//! combination. For its neighbours they are evidence like any other, weighed by the fit.
 
-use super::adoption::LEAST_SCALE;
 use super::observation::Observation;
 use crate::cost_model::memory;
+use crate::cost_model::seen_to_fit::key;
 use crate::instance::DEFAULT_OOM_RISK;
 use crate::laboratory::runs::{Setup, Status};
 
@@ -11,42 +12,40 @@ const IMPLAUSIBLE: f64 = std::f64::consts::LN_2;
 /// What whole numbers and the small parts of a network, which rows do not state, may add to a peak.
 const ROUNDING: f64 = 2e-3;
 
-/// Largest shift of a cluster file.
-const LARGEST_SHIFT: f64 = 1.0;
-
-/// By how much, as a logarithm, the largest predicted peak of a run that was seen to fit exceeds what
-/// the default risk leaves of a GPU; not above 0 where all are accepted.
-pub(super) fn excess(observations: &[&Observation], setup: &Setup) -> f64 {
-    let cluster = &setup.cluster;
-    let (capacity, error) = (
-        cluster.accelerator.usable_memory,
-        cluster.calibration.memory,
-    );
+/// The runs seen to fit whose predicted peaks the default risk refuses: the key of each and by how much,
+/// as a logarithm, its peak exceeds what that risk leaves of a GPU.
+fn refused(observations: &[&Observation], setup: &Setup) -> Vec<(String, f64)> {
+    let capacity = setup.cluster.accelerator.usable_memory;
+    let error = setup.cluster.calibration.memory;
     let admissible = memory::admissible_peak(capacity, error, DEFAULT_OOM_RISK);
     let fitted = observations.iter().filter(|run| run.status == Status::Ok);
-    let peaks = fitted.filter(|run| run.modelled.unstated.is_none());
-    let peaks = peaks.map(|run| run.predicted_peaks(&run.job(setup)).1);
-    peaks
-        .filter(|&peak| (peak / capacity).ln() < IMPLAUSIBLE)
-        .map(|peak| (peak / admissible).ln() + ROUNDING)
-        .fold(f64::NEG_INFINITY, f64::max)
+    let fitted = fitted.filter(|run| run.modelled.unstated.is_none());
+    let excesses = fitted.filter_map(|run| {
+        let job = run.job(setup);
+        let peak = run.predicted_peaks(&job).1;
+        let excess = (peak / admissible).ln() + ROUNDING;
+        let is_plausible = (peak / capacity).ln() < IMPLAUSIBLE;
+        (excess > 0.0 && is_plausible)
+            .then(|| (key(&job, &run.modelled.layout.combination), excess))
+    });
+    excesses.collect()
 }
 
-/// Changes the memory error until every run that was seen to fit is accepted at the default risk: a
-/// layout predicted no larger fits as well. The scale is narrowed first, which leaves the peak that
-/// fits as often as not where it is, then the shift is raised. By how much the admissible peak rises,
-/// as a logarithm.
-pub(super) fn raise(observations: &[&Observation], setup: &mut Setup) -> f64 {
-    let excess = excess(observations, setup);
-    if excess <= 0.0 {
-        return 0.0;
+/// Whether a run that was seen to fit would be refused.
+pub(super) fn condemns_any(observations: &[&Observation], setup: &Setup) -> bool {
+    !refused(observations, setup).is_empty()
+}
+
+/// Records the runs seen to fit that would be refused, so that the default risk accepts each and all
+/// layouts of its combination that are predicted no larger. By how much, as a logarithm, the admissible
+/// peak of one rises at most.
+pub(super) fn record(observations: &[&Observation], setup: &mut Setup) -> f64 {
+    let mut most = 0.0_f64;
+    for (key, excess) in refused(observations, setup) {
+        let raise = (excess * 1e3).ceil() / 1e3;
+        let known = setup.cluster.seen_to_fit.entry(key).or_insert(0.0);
+        *known = known.max(raise);
+        most = most.max(raise);
     }
-    let error = &mut setup.cluster.calibration.memory;
-    let margin = (1.0 / DEFAULT_OOM_RISK - 1.0).ln();
-    let narrowed = error.scale - excess / margin;
-    let scale = ((narrowed * 1e3).floor() / 1e3).max(LEAST_SCALE.min(error.scale));
-    let rest = (excess - (error.scale - scale) * margin).max(0.0);
-    error.scale = scale;
-    error.shift = (((error.shift + rest) * 1e3).ceil() / 1e3).min(LARGEST_SHIFT);
-    excess
+    most
 }

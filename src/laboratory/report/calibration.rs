@@ -275,8 +275,8 @@ fn facts(facts: &[Fact]) -> Vec<String> {
 fn raised(calibrated: &Calibrated) -> Option<String> {
     let raised = calibrated.memory_raised;
     let text = format!(
-        "A run that fitted would be refused for its predicted peak. So peaks {} larger are accepted from now on \
-         (`memory_scale`, `memory_shift`).",
+        "Runs that fitted would be refused for their predicted peaks. Their layouts are accepted from now on, with \
+         peaks up to {} larger than those of others (`seen_to_fit`).",
         percent(raised.exp_m1()),
     );
     (raised > 0.0).then(|| wrap(&text, 2))

@@ -87,8 +87,9 @@ impl Freedom {
             || rules::partition(&self.instance, combination).is_some()
     }
 
-    /// Whether some layout of the combination fits into `capacity`. The combination has a cut.
-    pub(super) fn fits(&self, trial: Trial, capacity: i64) -> bool {
+    /// Whether some layout of the combination fits into `capacity`, if not into what is allowed to it.
+    /// The combination has a cut.
+    pub(super) fn fits(&self, trial: Trial, capacity: Option<i64>) -> bool {
         let mut ways = self.ways(trial, capacity).into_iter();
         ways.any(|(_, variant)| fits(&variant.group, self.layers()))
     }
@@ -98,7 +99,7 @@ impl Freedom {
     }
 
     /// The ways to use a combination.
-    fn ways(&self, trial: Trial, capacity: i64) -> Vec<(Choice, Variant)> {
+    fn ways(&self, trial: Trial, capacity: Option<i64>) -> Vec<(Choice, Variant)> {
         let entries = trial.flags.iter().map(|&checkpointing| Entry {
             candidate: FlaggedCombination {
                 combination: *trial.combination,
@@ -156,11 +157,13 @@ pub(super) fn least_shortage(
     };
     let values = Axis::ALL.map(|axis| instance.space.values(axis).to_vec());
     let layers = Layers::alike(own.layers());
-    let (mut peak, mut least) = (UNLIMITED, None);
+    let (mut missing, mut least) = (UNLIMITED, None);
     for combination in &combinations {
         deadline.check()?;
         let lean = leanest(&values, combination);
-        if !may_fit(instance, &values, &lean, AxisSet::EMPTY, peak - 1) {
+        let capacity = quantise::capacity(instance, combination);
+        let below = capacity.saturating_add(missing) - 1;
+        if !may_fit(instance, &values, &lean, AxisSet::EMPTY, below) {
             continue;
         }
         let trial = Trial {
@@ -168,8 +171,8 @@ pub(super) fn least_shortage(
             units: &units(instance, combination),
             flags: &flags[combination],
         };
-        for (choice, mut variant) in own.ways(trial, peak - 1) {
-            variant.group.capacity = peak - 1;
+        for (choice, mut variant) in own.ways(trial, Some(below)) {
+            variant.group.capacity = capacity.saturating_add(missing) - 1;
             if !fits(&variant.group, own.layers()) {
                 continue;
             }
@@ -179,14 +182,13 @@ pub(super) fn least_shortage(
                 variant.group.capacity = amount;
                 let plan = optimum(&variant.group, 0, &layers);
                 least = plan.map(|plan| variant.layout(&choice, &plan)).or(least);
-                peak = amount;
+                missing = amount - capacity;
             }
         }
     }
     if listed.is_cut {
         return Err(TimeOver.into());
     }
-    let missing = peak - quantise::capacity(instance);
     Ok(least.filter(|_| missing > 0).map(|layout| Shortage {
         amount: Bytes::new(missing as f64 * KIB),
         layout,

@@ -43,8 +43,8 @@ pub(super) struct Search<'a> {
     level: u32,
     /// Whether a combination was left out because it breaks more.
     cut_short: bool,
-    /// Memory of a stage, in KiB.
-    capacity: i64,
+    /// The most memory of a stage that any combination may take, in KiB.
+    most: i64,
     /// Whether memory is over the capacity whatever follows, by the number of axes decided.
     is_over: [bool; Axis::COUNT],
     /// The smallest corrections so far.
@@ -95,7 +95,7 @@ impl<'a> Search<'a> {
             of_flags: Vec::new(),
             level: 0,
             cut_short: false,
-            capacity: quantise::capacity(instance),
+            most: quantise::largest_capacity(instance),
             is_over: [false; Axis::COUNT],
             found: Vec::new(),
             freedoms: Freedom::all(instance, formulation),
@@ -228,7 +228,7 @@ impl<'a> Search<'a> {
                 &self.values,
                 &lean,
                 node.open(),
-                self.capacity,
+                self.most,
             );
         let fits = fits_by_bound && (node.decided != BOUNDED || self.fits_without_rules(&lean));
         !fits
@@ -242,7 +242,7 @@ impl<'a> Search<'a> {
             flags: &flags(&self.values),
         };
         let freest = self.freedoms.last();
-        freest.is_some_and(|freest| freest.fits(trial, self.capacity))
+        freest.is_some_and(|freest| freest.fits(trial, Some(self.most)))
     }
 
     /// Judges stages and memory of a combination under every set of checkpointing flags.
@@ -304,7 +304,7 @@ impl<'a> Search<'a> {
                 continue;
             }
             let is_over = !broken.contains(Rule::MemoryCapacity)
-                && !self.freedoms[index].fits(trial, self.capacity);
+                && !self.freedoms[index].fits(trial, None);
             let dropped = broken.with_if(Rule::MemoryCapacity, is_over);
             if self.is_hopeless(dropped) {
                 continue;
