@@ -18,7 +18,6 @@ use crate::transformer::Transformer;
 pub(crate) mod axes;
 pub(crate) mod cluster;
 mod discrepancy;
-mod seen_to_fit;
 mod entries;
 mod evidence;
 pub(crate) mod framework;
@@ -26,6 +25,7 @@ mod machine;
 pub(crate) mod model;
 mod not_found;
 pub(crate) mod sections;
+mod seen_to_fit;
 pub(crate) mod written;
 
 pub use entries::{Entry, entries};

@@ -29,7 +29,8 @@ impl Value for SeenToFit {
                     seen.insert(entry.key.clone(), raise);
                 }
                 None => {
-                    let text = format!("in `{path}` a layout needs a number from 0 to {LARGEST_RAISE}");
+                    let text =
+                        format!("in `{path}` a layout needs a number from 0 to {LARGEST_RAISE}");
                     problems.add(&entry.node.origin, text, hint);
                 }
             }

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use formulations::staged::Units;
 
-use crate::cost_model::pipeline::{FILL_STEPS, chunks_in_flight, head_as_layer};
 use crate::cluster::MemoryError;
+use crate::cost_model::pipeline::{FILL_STEPS, chunks_in_flight, head_as_layer};
 use crate::cost_model::seen_to_fit::memory_error;
 use crate::cost_model::{Costs, flops, memory};
 use crate::instance::Instance;

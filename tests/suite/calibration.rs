@@ -429,7 +429,10 @@ fn a_run_seen_to_fit_is_evidence_for_its_own_layout() {
         matches!(outcome, Outcome::Optimal(_))
     };
     // What ran, the same without that evidence, and its neighbour, of which the run says nothing.
-    assert_eq!([solve(4, true), solve(4, false), solve(8, true)], [true, false, false]);
+    assert_eq!(
+        [solve(4, true), solve(4, false), solve(8, true)],
+        [true, false, false]
+    );
 }
 
 #[test]

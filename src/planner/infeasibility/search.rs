@@ -222,14 +222,8 @@ impl<'a> Search<'a> {
                 | Axis::Sharding
                 | Axis::MicroBatch
         );
-        let fits_by_bound = !decides_memory
-            || may_fit(
-                self.instance,
-                &self.values,
-                &lean,
-                node.open(),
-                self.most,
-            );
+        let fits_by_bound =
+            !decides_memory || may_fit(self.instance, &self.values, &lean, node.open(), self.most);
         let fits = fits_by_bound && (node.decided != BOUNDED || self.fits_without_rules(&lean));
         !fits
     }
@@ -303,8 +297,8 @@ impl<'a> Search<'a> {
             if !freedom.has_cut(trial.combination) || self.is_hopeless(broken) {
                 continue;
             }
-            let is_over = !broken.contains(Rule::MemoryCapacity)
-                && !self.freedoms[index].fits(trial, None);
+            let is_over =
+                !broken.contains(Rule::MemoryCapacity) && !self.freedoms[index].fits(trial, None);
             let dropped = broken.with_if(Rule::MemoryCapacity, is_over);
             if self.is_hopeless(dropped) {
                 continue;
