@@ -41,7 +41,8 @@ pub struct Transformer {
 }
 
 /// What a network computes besides its shape.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Numerics {
     /// How positions enter, where they are not learned.
     pub positions: Positions,
@@ -61,6 +62,12 @@ pub struct Numerics {
     pub hidden_dropout: f64,
     /// Probability with which an attention weight is dropped.
     pub attention_dropout: f64,
+}
+
+impl Default for Numerics {
+    fn default() -> Self {
+        Self::USUAL
+    }
 }
 
 impl Numerics {
@@ -121,7 +128,8 @@ choice!(
 );
 
 /// Small parts that differ between families and together hold less than 0.1 % of the parameters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct SmallParts {
     /// Norms of the hidden size in one layer: 1 where attention and feed-forward block share
     /// theirs (Falcon 7B), 4 where each has one before and one after (Gemma 2).

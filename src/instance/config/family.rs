@@ -1,76 +1,164 @@
 //! Families of networks: what each `model_type` means beyond the fields that it writes.
+//!
+//! `catalog/config-json.toml` has them; what it cannot say stands in `special`.
 
-use super::keys::{
-    Config, FEED_FORWARD, HEAD_WIDTH, HEADS, HIDDEN, KEY_VALUE_HEADS, LAYERS, Size, VOCABULARY,
-};
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+use toml::{Table, Value};
+
+use super::fields::{KNOWN, names};
+use super::keys::{Config, Size};
 use super::shape::Shape;
-use super::{gpt, llama, numerics, remote};
+use super::{numerics, special};
 use crate::reading::shown;
-use crate::transformer::{Biases, Embeddings, FeedForward, Normalization, Numerics, SmallParts};
+use crate::transformer::{
+    Activation, Biases, Embeddings, FeedForward, Normalization, Numerics, QueryKeyNorms, SmallParts,
+};
 
-/// A family of networks.
+/// A family of networks; the catalog's file says what each key means.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Family {
-    /// Values of `model_type`.
-    pub(super) types: &'static [&'static str],
-    /// Layers, hidden size, heads and vocabulary where the config does not say; 0: it must.
-    pub(super) sizes: [u64; 4],
-    /// Width of the feed-forward block where the config does not say.
-    pub(super) width: Width,
-    /// Heads of keys and values.
-    pub(super) key_value_heads: KeyValueHeads,
-    /// Width of a head.
-    pub(super) head_width: HeadWidth,
-    /// Structure of the feed-forward block.
-    pub(super) feed_forward: FeedForward,
-    /// Normalization of each block's input.
-    pub(super) normalization: Normalization,
-    /// Whether embeddings are tied where the config does not say.
-    pub(super) embeddings: Embeddings,
-    /// What it computes besides where the config does not say.
-    pub(super) numerics: Numerics,
-    /// What else the family has.
-    pub(super) rest: fn(&mut Config, &mut Shape),
+    types: Vec<String>,
+    layers: u64,
+    hidden: u64,
+    heads: u64,
+    vocabulary: u64,
+    feed_forward_width: Width,
+    key_value_heads: Unstated,
+    head_width: Unstated,
+    feed_forward: FeedForward,
+    normalization: Normalization,
+    embeddings: Embeddings,
+    biases: Vec<Switched<BiasesOf>>,
+    query_key_norms: Option<Switched<QueryKeyNorms>>,
+    parallel: Option<Switched<u64>>,
+    #[serde(default)]
+    learned_positions: u64,
+    #[serde(default)]
+    small_parts: SmallParts,
+    numerics: Numerics,
+    special: Option<special::Name>,
 }
 
 /// Width of the feed-forward block where a config does not say.
-#[derive(Clone, Copy)]
-pub(super) enum Width {
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(untagged)]
+enum Width {
     /// This; 0: the config must say.
     Fixed(u64),
     /// So many hidden sizes.
-    Hidden(u64),
+    Hidden { hidden_sizes: u64 },
 }
 
-/// Heads of keys and values.
-#[derive(Clone, Copy)]
-pub(super) enum KeyValueHeads {
-    /// As many as heads: the family has no groups.
-    Heads,
-    /// Stated; as many as heads where the config does not say.
-    Stated,
-    /// Stated; this many where the config has no such field.
+/// What a size is where a config does not state it.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(untagged)]
+enum Unstated {
+    /// This, unless it says `null`.
     Default(u64),
-    /// Read by `rest`.
+    Rule(Rule),
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Rule {
+    /// Always what follows from other sizes.
+    Implied,
+    /// What follows from other sizes.
+    Stated,
+    /// Read by a function of the family.
     Special,
 }
 
-/// Width of a head.
-#[derive(Clone, Copy)]
-pub(super) enum HeadWidth {
-    /// Hidden size over heads, always.
-    HiddenOverHeads,
-    /// Stated; hidden size over heads where the config does not say.
-    Stated,
-    /// Stated; this where the config has no such field.
-    Default(u64),
+/// What a switch of the config puts on.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Switched<T> {
+    on: T,
+    /// The switch; without one it is always as the default says.
+    field: Option<String>,
+    #[serde(default)]
+    default: bool,
 }
+
+impl<T: Copy> Switched<T> {
+    fn read(&self, config: &mut Config) -> Option<T> {
+        let on = match &self.field {
+            Some(field) => config.flag(field, self.default),
+            None => self.default,
+        };
+        on.then_some(self.on)
+    }
+}
+
+/// The matrices of which a switch adds the biases.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum BiasesOf {
+    QueryKeyValue,
+    AttentionOutput,
+    Attention,
+    FeedForward,
+    All,
+}
+
+impl BiasesOf {
+    /// Of query, key and value, of the attention's output, of the feed-forward block.
+    const fn parts(self) -> [bool; 3] {
+        match self {
+            Self::QueryKeyValue => [true, false, false],
+            Self::AttentionOutput => [false, true, false],
+            Self::Attention => [true, true, false],
+            Self::FeedForward => [false, false, true],
+            Self::All => [true; 3],
+        }
+    }
+}
+
+static FAMILIES: LazyLock<Vec<Family>> = LazyLock::new(|| {
+    let mut tables: Vec<Table> = Vec::new();
+    for own in &KNOWN.family {
+        let mut table = own.clone();
+        if let Some(base) = table.remove("like") {
+            let is_base = |table: &&Table| {
+                let types = table["types"].as_array();
+                types.is_some_and(|types| types.contains(&base))
+            };
+            let base = tables.iter().find(is_base);
+            add_missing(&mut table, base.expect("`like` names an earlier family"));
+        }
+        tables.push(table);
+    }
+    let families = tables.into_iter().map(Table::try_into);
+    let families: Result<_, _> = families.collect();
+    families.expect("the catalog's families are valid")
+});
+
+fn add_missing(table: &mut Table, base: &Table) {
+    for (key, value) in base {
+        match (table.get_mut(key), value) {
+            (Some(Value::Table(own)), Value::Table(base)) if MERGED.contains(&key.as_str()) => {
+                add_missing(own, base);
+            }
+            (Some(_), _) => {}
+            (None, _) => {
+                table.insert(key.clone(), value.clone());
+            }
+        }
+    }
+}
+
+/// Keys whose value a family may state in part.
+const MERGED: &[&str] = &["numerics", "small_parts"];
 
 /// The family of a `model_type`.
 pub(super) fn find(model_type: Option<&str>) -> Option<&'static Family> {
-    [llama::FAMILIES, gpt::FAMILIES, remote::FAMILIES]
-        .into_iter()
-        .flatten()
-        .find(|family| family.types.iter().any(|name| model_type == Some(*name)))
+    let is_it = |name: &String| Some(name.as_str()) == model_type;
+    FAMILIES
+        .iter()
+        .find(|family| family.types.iter().any(is_it))
 }
 
 /// The shape that the config describes.
@@ -88,68 +176,106 @@ pub(super) fn shape(config: &mut Config) -> Shape {
         "{what}: read as a LLaMA (gated feed-forward block, two RMSNorms a layer, untied \
          embeddings and no biases unless the config states them)"
     ));
-    llama::check_unknown(config);
-    read(&llama::UNKNOWN, config)
+    refuse_two_matrices(config);
+    let unknown = FAMILIES.iter().find(|family| family.types.is_empty());
+    read(unknown.expect("one family has no types"), config)
+}
+
+/// Refuses an unknown type whose feed-forward block may have two matrices: only gated blocks have
+/// `SiLU`.
+fn refuse_two_matrices(config: &mut Config) {
+    let activation = config.value("hidden_act").and_then(|act| act.as_str());
+    if let Some(activation) = activation.filter(|name| numerics::named(name) != Activation::Silu) {
+        let text = format!(
+            "the `model_type` is not known, and `hidden_act` `{activation}` leaves open whether \
+             its feed-forward block has two or three matrices"
+        );
+        let hint = "describe the network by the keys of its shape in `[model]`, without `config`";
+        config.refuse("hidden_act", text, hint);
+    }
 }
 
 fn read(family: &Family, config: &mut Config) -> Shape {
-    let [layers, hidden, heads, vocabulary] = family.sizes;
-    let layers = config.size("layers", LAYERS, layers);
-    let hidden = config.size("hidden", HIDDEN, hidden);
-    let heads = config.size("heads", HEADS, heads);
-    let feed_forward_width = match family.width {
-        Width::Fixed(width) => config.size("feed_forward_width", FEED_FORWARD, width),
-        Width::Hidden(times) => config.or(FEED_FORWARD, hidden.count.saturating_mul(times)),
+    let layers = config.size("layers", family.layers);
+    let hidden = config.size("hidden", family.hidden);
+    let heads = config.size("heads", family.heads);
+    let feed_forward_width = match family.feed_forward_width {
+        Width::Fixed(width) => config.size("feed_forward_width", width),
+        Width::Hidden { hidden_sizes } => {
+            let width = hidden.count.saturating_mul(hidden_sizes);
+            config.or(names("feed_forward_width"), width)
+        }
     };
     let mut shape = Shape {
         key_value_heads: key_value_heads(family, config, &heads),
         head_width: head_width(family, config, &hidden, &heads),
-        vocabulary: config.size("vocabulary", VOCABULARY, vocabulary),
+        vocabulary: config.size("vocabulary", family.vocabulary),
         feed_forward: family.feed_forward,
         embeddings: config.embeddings(family.embeddings),
         normalization: family.normalization,
-        biases: Biases::None,
-        learned_positions: 0,
-        small_parts: SmallParts::default(),
+        biases: biases(family, config),
+        learned_positions: match family.learned_positions {
+            0 => 0,
+            usual => config.or(names("learned_positions"), usual).count,
+        },
+        small_parts: family.small_parts,
         numerics: numerics::read(config, family.numerics),
         layers,
         hidden,
         heads,
         feed_forward_width,
     };
-    (family.rest)(config, &mut shape);
+    let norms = family.query_key_norms.as_ref();
+    if let Some(norms) = norms.and_then(|norms| norms.read(config)) {
+        shape.small_parts.query_key_norms = norms;
+    }
+    let parallel = family.parallel.as_ref();
+    if let Some(norms) = parallel.and_then(|parallel| parallel.read(config)) {
+        shape.small_parts.layer_norms = norms;
+        config.warn_of_parallel();
+    }
+    if let Some(special) = family.special {
+        special.read(config, &mut shape);
+    }
     shape
 }
 
+fn biases(family: &Family, config: &mut Config) -> Biases {
+    let mut on = [false; 3];
+    for switched in &family.biases {
+        let parts = switched.read(config).map_or([false; 3], BiasesOf::parts);
+        for (on, part) in on.iter_mut().zip(parts) {
+            *on |= part;
+        }
+    }
+    config.biases(on)
+}
+
 fn key_value_heads(family: &Family, config: &mut Config, heads: &Size) -> Size {
+    let names = names("key_value_heads");
     match family.key_value_heads {
-        KeyValueHeads::Heads => {
+        Unstated::Rule(Rule::Implied) => {
             let why = "networks of this type have as many as heads";
-            config.agrees(KEY_VALUE_HEADS, heads.count, why);
+            config.agrees(names, heads.count, why);
             heads.clone()
         }
-        KeyValueHeads::Default(count) if config.is_absent(KEY_VALUE_HEADS) => {
-            config.or(KEY_VALUE_HEADS, count)
-        }
-        KeyValueHeads::Stated | KeyValueHeads::Default(_) => {
-            config.or(KEY_VALUE_HEADS, heads.count)
-        }
-        KeyValueHeads::Special => heads.clone(),
+        Unstated::Default(count) if config.is_absent(names) => config.or(names, count),
+        Unstated::Rule(Rule::Stated) | Unstated::Default(_) => config.or(names, heads.count),
+        Unstated::Rule(Rule::Special) => heads.clone(),
     }
 }
 
 fn head_width(family: &Family, config: &mut Config, hidden: &Size, heads: &Size) -> Option<Size> {
+    let names = names("head_width");
     match family.head_width {
-        HeadWidth::HiddenOverHeads => {
+        Unstated::Rule(Rule::Implied) => {
             if hidden.count.is_multiple_of(heads.count) {
                 let why = "a head of this type is as wide as the hidden size over the heads";
-                config.agrees(HEAD_WIDTH, hidden.count / heads.count, why);
+                config.agrees(names, hidden.count / heads.count, why);
             }
             None
         }
-        HeadWidth::Default(width) if config.is_absent(HEAD_WIDTH) => {
-            Some(config.or(HEAD_WIDTH, width))
-        }
-        HeadWidth::Stated | HeadWidth::Default(_) => config.stated(HEAD_WIDTH),
+        Unstated::Default(width) if config.is_absent(names) => Some(config.or(names, width)),
+        Unstated::Rule(_) | Unstated::Default(_) => config.stated(names),
     }
 }

@@ -1,39 +1,45 @@
 //! Fields of a `config.json` that do not change the shape.
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use serde::Deserialize;
 use serde_json::{Map, Value as Json};
 
-/// What the reader knows by name.
+/// What the reader knows by name; the catalog's file says what each key means.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Names {
-    /// Fields that change neither parameters nor arithmetic.
+pub(super) struct Known {
     pub(super) without_effect: Vec<String>,
-    /// Parts of names of heads, widths, layers and experts.
     pub(super) shaping: Vec<String>,
-    /// Parts of names of settings that only sound so.
     pub(super) settings: Vec<String>,
-    /// Networks that are not modelled.
+    names: BTreeMap<String, Vec<String>>,
+    /// As tables, since one may state what differs from another.
+    pub(super) family: Vec<toml::Table>,
     pub(super) refused: Vec<Refused>,
 }
 
 /// Networks that are not modelled.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub(super) struct Refused {
-    /// What one is, as the end of "`mixtral` ...".
     pub(super) what: String,
-    /// The values of `model_type` that are it.
     pub(super) types: Vec<String>,
+    pub(super) parts: Vec<String>,
+    pub(super) fields: Vec<String>,
+    pub(super) numbers: BTreeMap<String, f64>,
 }
 
-/// The names in `catalog/config-json.toml`.
-pub(super) static NAMES: LazyLock<Names> = LazyLock::new(|| {
+/// `catalog/config-json.toml`.
+pub(super) static KNOWN: LazyLock<Known> = LazyLock::new(|| {
     toml::from_str(include_str!("../../../catalog/config-json.toml"))
         .expect("the catalog's names of fields are valid")
 });
+
+/// The fields that state what the key of `[model]` does.
+pub(super) fn names(key: &str) -> &'static [String] {
+    KNOWN.names.get(key).map_or(&[], Vec::as_slice)
+}
 
 pub(super) const SLIDING: &str = "sliding_attention";
 

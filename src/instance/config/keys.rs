@@ -5,23 +5,12 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
 
+use super::fields::names;
 use crate::catalog::sections::ModelSection;
 use crate::reading::{
     Field, Node, Origin, Problems, Source, Table, Tree, Value as _, shown, spelling,
 };
 use crate::transformer::{Biases, Embeddings};
-
-/// Names of one size in the configs of all families.
-pub(super) type Names = &'static [&'static str];
-
-pub(super) const LAYERS: Names = &["num_hidden_layers", "n_layer", "num_layers", "n_layers"];
-pub(super) const HIDDEN: Names = &["hidden_size", "n_embd", "d_model", "n_embed"];
-pub(super) const HEADS: Names = &["num_attention_heads", "n_head", "num_heads", "n_heads"];
-pub(super) const KEY_VALUE_HEADS: Names = &["num_key_value_heads", "num_kv_heads", "n_head_kv"];
-pub(super) const HEAD_WIDTH: Names = &["head_dim", "kv_channels"];
-pub(super) const FEED_FORWARD: Names =
-    &["intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size"];
-pub(super) const VOCABULARY: Names = &["vocab_size", "padded_vocab_size"];
 
 /// Whether a config is the file itself or a part of one.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -124,9 +113,9 @@ impl<'a> Config<'a> {
     }
 
     /// A whole number, if the config states it under one of the names.
-    pub(super) fn stated(&mut self, names: Names) -> Option<Size> {
+    pub(super) fn stated(&mut self, names: &[impl AsRef<str>]) -> Option<Size> {
         let mut found: Option<(&str, Size)> = None;
-        for name in names {
+        for name in names.iter().map(AsRef::as_ref) {
             let Some(json) = self.value(name) else {
                 continue;
             };
@@ -155,7 +144,8 @@ impl<'a> Config<'a> {
 
     /// A size that every network has: the instance's own, the config's, else Hugging Face's
     /// default, with a warning; a default of 0 is none.
-    pub(super) fn size(&mut self, key: &str, names: Names, default: u64) -> Size {
+    pub(super) fn size(&mut self, key: &str, default: u64) -> Size {
+        let names = names(key);
         let stated = self.stated(names);
         let given = match key {
             "layers" => &self.given.layers,
@@ -191,7 +181,7 @@ impl<'a> Config<'a> {
     }
 
     /// A whole number, or what it is where the config says nothing.
-    pub(super) fn or(&mut self, names: Names, default: u64) -> Size {
+    pub(super) fn or(&mut self, names: &[impl AsRef<str>], default: u64) -> Size {
         let origin = self.beginning();
         self.stated(names).unwrap_or(Size {
             count: default,
@@ -200,14 +190,15 @@ impl<'a> Config<'a> {
     }
 
     /// Whether the field is absent, not just `null`.
-    pub(super) fn is_absent(&self, names: Names) -> bool {
-        names.iter().all(|name| !self.fields.contains_key(*name))
+    pub(super) fn is_absent(&self, names: &[impl AsRef<str>]) -> bool {
+        let mut names = names.iter();
+        names.all(|name| !self.fields.contains_key(name.as_ref()))
     }
 
     /// Reports a stated number that the family's networks cannot have.
-    pub(super) fn agrees(&mut self, names: Names, right: u64, why: &str) {
-        for name in names {
-            if let Some(size) = self.stated(std::slice::from_ref(name))
+    pub(super) fn agrees(&mut self, names: &[impl AsRef<str>], right: u64, why: &str) {
+        for name in names.iter().map(AsRef::as_ref) {
+            if let Some(size) = self.stated(&[name])
                 && size.count != right
             {
                 let text = format!("`{name}` is {}, but {why}: {right}", size.count);
@@ -257,6 +248,14 @@ impl<'a> Config<'a> {
                 Biases::None
             }
         }
+    }
+
+    /// Notes that attention and feed-forward block read one input.
+    pub(super) fn warn_of_parallel(&mut self) {
+        self.problems.warn(
+            "attention and feed-forward block run side by side: their time is modelled as if one \
+             followed the other",
+        );
     }
 
     /// Notes fields that have no effect.

@@ -1,18 +1,16 @@
 //! Hugging Face `config.json` of a dense decoder, as a `[model]` section.
 //!
-//! `family` says what each `model_type` makes of its fields, `refused` which networks are not
-//! modelled, `keys` reads fields and remembers which. A field that nobody read is an error where
+//! `family` and `special` say what each `model_type` makes of its fields, `refused` which networks are
+//! not modelled, `keys` reads fields and remembers which. A field that nobody read is an error where
 //! its name says that it is part of the shape, else a named warning.
 
 mod family;
 mod fields;
-mod gpt;
 mod keys;
-mod llama;
 mod numerics;
 mod refused;
-mod remote;
 mod shape;
+mod special;
 mod unread;
 
 use std::path::Path;

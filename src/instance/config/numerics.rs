@@ -2,67 +2,38 @@
 
 use serde_json::Value as Json;
 
-use super::keys::{Config, Names};
+use super::fields::names;
+use super::keys::Config;
 use crate::transformer::{Activation, Numerics, Positions, RopeScaling};
-
-const BASE: Names = &["rope_theta", "rotary_emb_base", "rotary_base"];
-const SHARE: Names = &["partial_rotary_factor", "rotary_pct", "rope_pct"];
-const EPSILON: Names = &[
-    "rms_norm_eps",
-    "layer_norm_eps",
-    "layer_norm_epsilon",
-    "layernorm_epsilon",
-    "norm_epsilon",
-    "norm_eps",
-];
-const ACTIVATION: Names = &[
-    "hidden_activation",
-    "hidden_act",
-    "activation_function",
-    "activation",
-];
-const HIDDEN_DROPOUT: Names = &[
-    "hidden_dropout",
-    "hidden_dropout_prob",
-    "resid_pdrop",
-    "residual_dropout",
-    "resid_dropout",
-    "dropout",
-];
-const ATTENTION_DROPOUT: Names = &[
-    "attention_dropout",
-    "attn_pdrop",
-    "attn_dropout_prob",
-    "attention_probs_dropout_prob",
-    "attention_dropout_prob",
-];
 
 /// What the config says, and what its family has besides.
 pub(super) fn read(config: &mut Config, usual: Numerics) -> Numerics {
     let (rope_scaling, rope_factor) = rope_scaling(config);
-    let ratio = number(config, &["rope_ratio"]).unwrap_or(1.0);
-    let base = number(config, BASE).or_else(|| rope_number(config, "rope_theta"));
+    let ratio = number(config, "rope_ratio").unwrap_or(1.0);
+    let base = number(config, "rotary_base").or_else(|| rope_number(config, "rope_theta"));
     Numerics {
         positions: positions(config, usual.positions),
         rotary_base: base.unwrap_or(usual.rotary_base) * ratio,
         rotary_share: rotary_share(config).unwrap_or(usual.rotary_share),
         rope_scaling,
         rope_factor,
-        norm_epsilon: number(config, EPSILON).unwrap_or(usual.norm_epsilon),
+        norm_epsilon: number(config, "norm_epsilon").unwrap_or(usual.norm_epsilon),
         activation: activation(config).unwrap_or(usual.activation),
-        hidden_dropout: number(config, HIDDEN_DROPOUT).unwrap_or(usual.hidden_dropout),
-        attention_dropout: number(config, ATTENTION_DROPOUT).unwrap_or(usual.attention_dropout),
+        hidden_dropout: number(config, "hidden_dropout").unwrap_or(usual.hidden_dropout),
+        attention_dropout: number(config, "attention_dropout").unwrap_or(usual.attention_dropout),
     }
 }
 
-/// The first number that is stated under one of the names.
-fn number(config: &mut Config, names: Names) -> Option<f64> {
-    let mut stated = names.iter().filter_map(|name| config.value(name)?.as_f64());
+/// The first number that is stated under one of the key's names.
+fn number(config: &mut Config, key: &str) -> Option<f64> {
+    let mut stated = names(key)
+        .iter()
+        .filter_map(|name| config.value(name)?.as_f64());
     stated.next()
 }
 
 /// The fields on rotary embeddings, by their old and their new name.
-const ROPE: Names = &["rope_scaling", "rope_parameters"];
+const ROPE: [&str; 2] = ["rope_scaling", "rope_parameters"];
 
 /// A number within the fields on rotary embeddings.
 fn rope_number(config: &mut Config, field: &str) -> Option<f64> {
@@ -74,12 +45,12 @@ fn rope_number(config: &mut Config, field: &str) -> Option<f64> {
 
 /// The share that is rotated: stated as such, or as a width.
 fn rotary_share(config: &mut Config) -> Option<f64> {
-    let share = number(config, SHARE).or_else(|| rope_number(config, "partial_rotary_factor"));
+    let share =
+        number(config, "rotary_share").or_else(|| rope_number(config, "partial_rotary_factor"));
     share.or_else(|| {
-        let width = number(config, &["rotary_dim"])?;
-        let of = |config: &mut Config, names: Names| number(config, names);
-        let head = of(config, super::keys::HEAD_WIDTH)
-            .or_else(|| Some(of(config, super::keys::HIDDEN)? / of(config, super::keys::HEADS)?))?;
+        let width = number(config, "rotary_width")?;
+        let head = number(config, "head_width")
+            .or_else(|| Some(number(config, "hidden")? / number(config, "heads")?))?;
         Some((width / head).min(1.0))
     })
 }
@@ -133,14 +104,19 @@ fn positions(config: &mut Config, usual: Positions) -> Positions {
 }
 
 fn activation(config: &mut Config) -> Option<Activation> {
-    let mut stated = ACTIVATION
+    let mut stated = names("activation")
         .iter()
-        .filter_map(|name| config.value(name)?.as_str().map(str::to_owned));
-    Some(match stated.next()?.as_str() {
+        .filter_map(|name| config.value(name)?.as_str().map(named));
+    stated.next()
+}
+
+/// The activation function of a name.
+pub(super) fn named(name: &str) -> Activation {
+    match name {
         "silu" | "swish" | "swiglu" => Activation::Silu,
         name if name.contains("gelu") => Activation::Gelu,
         "relu" => Activation::Relu,
         "relu2" => Activation::SquaredRelu,
         _ => Activation::Other,
-    })
+    }
 }

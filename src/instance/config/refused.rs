@@ -2,47 +2,9 @@
 
 use serde_json::Value as Json;
 
-use super::fields::{NAMES, layer_types};
+use super::fields::{KNOWN, Refused, layer_types};
 use super::keys::Config;
 use crate::reading::{Problems, shown};
-
-const MIXTURE: &str = "a mixture of experts";
-const STATE_SPACE: &str = "state-space or linear-attention layers";
-const LATENT: &str = "latent attention";
-
-/// Parts of names that say what a type is.
-const PARTS: &[(&str, &str)] = &[
-    ("moe", "is a mixture of experts"),
-    ("mamba", "has state-space or linear-attention layers"),
-    ("rwkv", "has state-space or linear-attention layers"),
-];
-
-/// Counts that are harmless up to a value.
-const COUNTS: &[(&str, u64, &str)] = &[
-    ("num_experts", 1, MIXTURE),
-    ("num_local_experts", 1, MIXTURE),
-    ("n_routed_experts", 1, MIXTURE),
-    ("moe_num_experts", 1, MIXTURE),
-    ("num_nextn_predict_layers", 0, "multi-token prediction"),
-    ("mtp_num_hidden_layers", 0, "multi-token prediction"),
-    ("num_mtp_modules", 0, "multi-token prediction"),
-    ("q_lora_rank", 0, LATENT),
-    ("kv_lora_rank", 0, LATENT),
-    ("num_kv_shared_layers", 0, "shared keys and values"),
-    ("hidden_size_per_layer_input", 0, "embeddings in each layer"),
-];
-
-/// Fields that only networks of other kinds have.
-const OTHER_FIELDS: &[(&str, &str)] = &[
-    ("ssm_cfg", STATE_SPACE),
-    ("mamba_d_state", STATE_SPACE),
-    ("attn_layer_period", STATE_SPACE),
-    ("linear_num_key_heads", STATE_SPACE),
-    ("hybrid_override_pattern", STATE_SPACE),
-    ("layers_block_type", STATE_SPACE),
-    ("block_configs", "layers of different shapes"),
-    ("cross_attention_layers", "cross-attention"),
-];
 
 /// Reports every field that describes a network that is not modelled.
 pub(super) fn check(config: &Config, problems: &mut Problems) {
@@ -62,24 +24,19 @@ pub(super) fn check(config: &Config, problems: &mut Problems) {
         refuse("model_type", format!("`{}` {what}", shown(model_type)));
         return;
     }
-    for (field, harmless, what) in COUNTS {
-        let count = config.fields.get(*field).and_then(Json::as_f64);
-        if let Some(count) = count.filter(|count| *count > *harmless as f64) {
-            refuse(field, format!("`{field}` is {count}: {what}"));
+    for refused in &KNOWN.refused {
+        let (_, what) = refused.what.split_once(' ').unwrap_or_default();
+        for (field, harmless) in &refused.numbers {
+            let number = config.fields.get(field).and_then(Json::as_f64);
+            if let Some(number) = number.filter(|number| number > harmless) {
+                refuse(field, format!("`{field}` is {number}: {what}"));
+            }
         }
-    }
-    for (field, what) in OTHER_FIELDS {
-        if config
-            .fields
-            .get(*field)
-            .is_some_and(|value| !value.is_null())
-        {
-            refuse(field, format!("`{field}`: {what}"));
-        }
-    }
-    for field in ["is_encoder_decoder", "add_cross_attention"] {
-        if config.fields.get(field) == Some(&Json::Bool(true)) {
-            refuse(field, format!("`{field}`: an encoder"));
+        for field in &refused.fields {
+            let stated = config.fields.get(field);
+            if stated.is_some_and(|value| !matches!(value, Json::Null | Json::Bool(false))) {
+                refuse(field, format!("`{field}`: {what}"));
+            }
         }
     }
     let mut kinds = layer_types(&config.fields).into_iter();
@@ -88,19 +45,19 @@ pub(super) fn check(config: &Config, problems: &mut Problems) {
     {
         refuse(
             "layer_types",
-            format!("`layer_types` has `{}`: {STATE_SPACE}", shown(other)),
+            format!(
+                "`layer_types` has `{}`: state-space or linear-attention layers",
+                shown(other)
+            ),
         );
     }
 }
 
 fn kind(model_type: &str) -> Option<&'static str> {
-    NAMES
-        .refused
-        .iter()
-        .find(|refused| refused.types.iter().any(|name| name == model_type))
-        .map(|refused| refused.what.as_str())
-        .or_else(|| {
-            let part = PARTS.iter().find(|(part, _)| model_type.contains(part));
-            part.map(|(_, what)| *what)
-        })
+    let is_type = |refused: &&Refused| refused.types.iter().any(|name| name == model_type);
+    let has_part = |refused: &&Refused| refused.parts.iter().any(|part| model_type.contains(part));
+    let refused = KNOWN.refused.iter();
+    let found = refused.clone().find(is_type);
+    let found = found.or_else(|| refused.clone().find(has_part))?;
+    Some(&found.what)
 }

@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 
 use super::family;
-use super::fields::NAMES;
+use super::fields::KNOWN;
 use super::keys::Config;
 use crate::reading::shown;
 
@@ -18,7 +18,7 @@ pub(super) fn check(config: &mut Config) {
             !value.is_null()
                 && !field.starts_with('_')
                 && !config.read.contains(*field)
-                && !NAMES.without_effect.contains(field)
+                && !KNOWN.without_effect.contains(field)
         })
         .map(|(field, value)| (field.clone(), value.clone()))
         .collect();
@@ -60,7 +60,7 @@ fn shaping(field: &str, value: &Json) -> Option<String> {
         Json::Number(number) if number.as_f64().is_none_or(|number| number <= 0.0) => None,
         Json::Array(items) if !items.iter().any(Json::is_number) => None,
         Json::Number(_) | Json::Array(_) => {
-            (any(&NAMES.shaping) && !any(&NAMES.settings)).then(|| field.to_owned())
+            (any(&KNOWN.shaping) && !any(&KNOWN.settings)).then(|| field.to_owned())
         }
         _ => None,
     }
