@@ -360,40 +360,74 @@ impl Transformer {
         self.layers as u64 * self.layer_weights() + 2 * self.embedding_weights()
     }
 
-    /// Parameters of the biases of one layer.
+    /// Biases of queries, keys and values of one layer.
     #[must_use]
-    pub const fn layer_biases(&self) -> u64 {
-        let mut biases = 0;
-        if self.biases.of_query_key_value() {
-            biases += self.attention_width() + 2 * self.key_value_width();
-        }
-        if self.biases.of_attention_output() {
-            biases += self.hidden;
-        }
-        if self.biases.of_feed_forward() {
-            biases += (self.feed_forward.matrices() - 1) * self.feed_forward_width + self.hidden;
-        }
-        biases
+    pub const fn query_key_value_biases(&self) -> u64 {
+        self.biases.of_query_key_value() as u64
+            * (self.attention_width() + 2 * self.key_value_width())
     }
 
-    /// Parameters of the norms of one layer.
+    /// Biases of the attention's output of one layer.
     #[must_use]
-    pub const fn layer_norm_parameters(&self) -> u64 {
-        let query_key = match self.small_parts.query_key_norms {
+    pub const fn attention_output_biases(&self) -> u64 {
+        self.biases.of_attention_output() as u64 * self.hidden
+    }
+
+    /// Biases within the feed-forward block of one layer.
+    #[must_use]
+    pub const fn feed_forward_inner_biases(&self) -> u64 {
+        let inner = (self.feed_forward.matrices() - 1) * self.feed_forward_width;
+        self.biases.of_feed_forward() as u64 * inner
+    }
+
+    /// Biases of the feed-forward block's output of one layer.
+    #[must_use]
+    pub const fn feed_forward_output_biases(&self) -> u64 {
+        self.biases.of_feed_forward() as u64 * self.hidden
+    }
+
+    /// Parameters of the norms of queries and keys of one layer.
+    #[must_use]
+    pub const fn query_key_norm_parameters(&self) -> u64 {
+        match self.small_parts.query_key_norms {
             QueryKeyNorms::None => 0,
             QueryKeyNorms::Head => 2 * self.head_width,
             QueryKeyNorms::HeadWithBias => 4 * self.head_width,
             QueryKeyNorms::Full => self.attention_width() + self.key_value_width(),
-        };
-        self.small_parts.layer_norms * self.normalization.parameters() * self.hidden + query_key
+        }
+    }
+
+    /// Parameters of one layer's norms of the hidden size.
+    #[must_use]
+    pub const fn hidden_norm_parameters(&self) -> u64 {
+        self.small_parts.layer_norms * self.normalization.parameters() * self.hidden
+    }
+
+    /// Parameters of the norms outside the layers.
+    #[must_use]
+    pub const fn outer_norm_parameters(&self) -> u64 {
+        self.small_parts.outer_norms * self.normalization.parameters() * self.hidden
+    }
+
+    /// Parameters of the output layer's bias.
+    #[must_use]
+    pub const fn output_bias_parameters(&self) -> u64 {
+        match self.small_parts.output_bias {
+            OutputBias::None => 0,
+            OutputBias::Vocabulary => self.vocabulary,
+        }
     }
 
     /// All parameters of one layer.
     #[must_use]
     pub const fn layer_parameters(&self) -> u64 {
         self.layer_weights()
-            + self.layer_norm_parameters()
-            + self.layer_biases()
+            + self.hidden_norm_parameters()
+            + self.query_key_norm_parameters()
+            + self.query_key_value_biases()
+            + self.attention_output_biases()
+            + self.feed_forward_inner_biases()
+            + self.feed_forward_output_biases()
             + self.small_parts.activation_parameters
     }
 
@@ -405,15 +439,10 @@ impl Transformer {
             Embeddings::Tied => self.embedding_weights(),
             Embeddings::Untied => 2 * self.embedding_weights(),
         };
-        let output_bias = match self.small_parts.output_bias {
-            OutputBias::None => 0,
-            OutputBias::Vocabulary => self.vocabulary,
-        };
-        let norms = self.small_parts.outer_norms * self.normalization.parameters() * self.hidden;
         self.layers as u64 * self.layer_parameters()
             + embeddings
             + self.learned_positions * self.hidden
-            + norms
-            + output_bias
+            + self.outer_norm_parameters()
+            + self.output_bias_parameters()
     }
 }

@@ -84,18 +84,31 @@ choice!(
         Adam = "adam",
         /// bf16 master copy and moments: 6 bytes a parameter.
         AdamBf16 = "adam-bf16",
+        /// fp32 master weight and two bf16 moments: 8 bytes a parameter (Megatron-LM's precision-aware
+        /// optimizer, as the recipes of DeepSeek-V3 use it).
+        AdamBf16Moments = "adam-bf16-moments",
         /// fp32 master weight and one fp32 moment: 8 bytes a parameter.
         SgdMomentum = "sgd-momentum",
     }
 );
 
 impl Optimizer {
+    /// Whether it works on fp32 gradients; a precision-aware one reads them as they are (Megatron-LM,
+    /// `--use-precision-aware-optimizer`).
+    #[must_use]
+    pub const fn needs_wide_gradients(self) -> bool {
+        match self {
+            Self::Adam | Self::SgdMomentum => true,
+            Self::AdamBf16 | Self::AdamBf16Moments => false,
+        }
+    }
+
     /// Bytes of optimizer state a parameter.
     #[must_use]
     pub const fn bytes_per_parameter(self) -> f64 {
         match self {
             Self::Adam => 12.0,
-            Self::SgdMomentum => 8.0,
+            Self::SgdMomentum | Self::AdamBf16Moments => 8.0,
             Self::AdamBf16 => 6.0,
         }
     }

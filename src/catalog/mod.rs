@@ -9,11 +9,12 @@ use std::sync::{Arc, LazyLock};
 
 use crate::axis::Axis;
 use crate::cluster::{Accelerator, Cluster};
-use crate::framework::Framework;
 use crate::framework::support::Aspect;
+use crate::framework::{CrossEntropy, Framework, LoggedMemory};
 use crate::layout::AttentionKernel;
 use crate::reading::{Problems, Source, SourceKind, Value, document};
 use crate::transformer::Transformer;
+use crate::workload::GradientWidth;
 
 pub(crate) mod axes;
 pub(crate) mod cluster;
@@ -196,13 +197,49 @@ struct RunsSource {
     /// The framework of runs on a GPU, if it is another.
     #[serde(default)]
     frameworks: BTreeMap<String, String>,
-    /// The attention kernel where a run does not say, if it is not the framework's usual one.
-    attention: Option<AttentionKernel>,
+    /// What it trained with where that is not the framework's habit.
+    #[serde(default)]
+    habits: SourceHabits,
+    /// The same of runs whose `software` has this text in it.
+    #[serde(default)]
+    releases: BTreeMap<String, SourceHabits>,
     /// Whether figures of the catalog were fitted to these runs.
     #[serde(default)]
     fitted: bool,
     #[serde(default)]
     clusters: BTreeMap<String, String>,
+}
+
+/// What runs that do not say were trained with, if it is not the habit of their framework.
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct SourceHabits {
+    attention: Option<AttentionKernel>,
+    gradients: Option<GradientWidth>,
+    cross_entropy: Option<CrossEntropy>,
+    dropout: Option<f64>,
+    /// What its peaks count.
+    peaks: Option<LoggedMemory>,
+}
+
+impl SourceHabits {
+    fn apply(&self, framework: &mut Framework) {
+        if let Some(kernel) = self.attention {
+            framework.usual_attention = kernel;
+        }
+        if let Some(width) = self.gradients {
+            framework.memory.set_gradients(width.width().bytes());
+        }
+        if let Some(kind) = self.cross_entropy {
+            framework.memory.cross_entropy = kind;
+        }
+        if let Some(share) = self.dropout {
+            framework.usual_dropout = share;
+        }
+        if let Some(counted) = self.peaks {
+            framework.memory.logged_memory = counted;
+        }
+    }
 }
 
 static SOURCES: LazyLock<BTreeMap<String, RunsSource>> = LazyLock::new(|| {
@@ -217,11 +254,17 @@ pub fn framework_of_source(source: &str, gpu: &str) -> Option<&'static str> {
     Some(known.frameworks.get(gpu).unwrap_or(&known.framework))
 }
 
-/// The attention kernel of a source of measured runs where a run does not say, if it is not its framework's
-/// usual one.
-#[must_use]
-pub fn attention_of_source(source: &str) -> Option<AttentionKernel> {
-    SOURCES.get(source)?.attention
+/// Gives a framework the habits of a source of measured runs, and of the release that a run used.
+pub fn follow_source(source: &str, software: &str, framework: &mut Framework) {
+    let Some(known) = SOURCES.get(source) else {
+        return;
+    };
+    known.habits.apply(framework);
+    for (release, habits) in &known.releases {
+        if software.contains(release.as_str()) {
+            habits.apply(framework);
+        }
+    }
 }
 
 /// Whether figures of the catalog were fitted to the runs of this source: scores on them are in

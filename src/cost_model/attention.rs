@@ -5,14 +5,19 @@
 
 use super::block::{Parameters, Saved, Work, saved_around, surroundings};
 use super::rank::Rank;
+use crate::framework::Selective;
 use crate::layout::{AttentionKernel, Recompute};
-use crate::quantity::{Bytes, Flops};
+use crate::quantity::{Bytes, ElementWidth, Flops};
 use crate::transformer::Transformer;
 
-/// Query, key, value and output projections, `2 h (a + k) d`: `4 h^2` without grouped queries.
+/// Query, key, value and output projections, `2 h (a + k) d`: `4 h^2` without grouped queries; biases of
+/// the first three are split with them, that of the output and norms of queries and keys are not.
 #[must_use]
 pub fn parameters(transformer: &Transformer) -> Parameters {
-    Parameters::split(transformer.attention_weights())
+    Parameters::new(
+        transformer.attention_weights() + transformer.query_key_value_biases(),
+        transformer.attention_output_biases() + transformer.query_key_norm_parameters(),
+    )
 }
 
 /// Projections of `2 t W / tp` FLOP a forward pass, attention itself ([`core`]), elementwise
@@ -21,7 +26,7 @@ pub fn parameters(transformer: &Transformer) -> Parameters {
 #[must_use]
 pub fn work(rank: &Rank<'_>) -> Work {
     let network = &rank.job.transformer;
-    let weights = parameters(network).on_rank(rank.tensor_parallel);
+    let weights = network.attention_weights() as f64 / rank.tensor_parallel;
     let inside = 36.0 * rank.hidden_elements() / rank.tensor_parallel;
     let key_values = 2.0 * rank.tokens * network.key_value_width() as f64;
     let beside = Work {
@@ -59,27 +64,43 @@ pub fn core(rank: &Rank<'_>) -> Work {
     }
 }
 
-/// Query, key, value and output, `m t (by_attention a d + 2 w k d) / tp` bytes, and without flash
-/// attention the attention matrix, `6 t s a / tp` bytes with Megatron's fused softmax, 8 with plain
-/// operators.
+/// Query, key, value and output, `m t (by_attention a d + 2 w k d) / tp` bytes; with flash attention the
+/// fp32 logarithm of each softmax's sum, `4 t a / tp`, and without it the attention matrix, `by_matrix t s
+/// a / tp`. Dropout of attention adds a mask and its output, 3 bytes (Korthikanti et al., arXiv
+/// 2205.05198, section 4.1).
 #[must_use]
 pub fn saved(rank: &Rank<'_>) -> Saved {
     let (network, habits) = (&rank.job.transformer, &rank.job.framework.memory);
     let element = habits.attention_bytes * network.attention_width() as f64
         + (rank.width * (2.0 * network.key_value_width() as f64)).value();
     let projections = habits.activation_factor * rank.tokens * element / rank.tensor_parallel;
-    let matrix_bytes = match rank.combination.attention_kernel {
-        AttentionKernel::Flash1 | AttentionKernel::Flash2 => 0.0,
-        AttentionKernel::MegatronFused => 6.0,
-        AttentionKernel::Torch => 8.0,
+    let by_matrix = match rank.combination.attention_kernel {
+        AttentionKernel::Flash1 | AttentionKernel::Flash2 => None,
+        AttentionKernel::MegatronFused => Some(habits.matrix_bytes_fused),
+        AttentionKernel::Torch => Some(habits.matrix_bytes_torch),
     };
-    let core = Bytes::new(matrix_bytes * pairs(rank) * network.heads as f64);
+    let has_dropout = network.numerics.attention_dropout > 0.0;
+    let by_dropout = if has_dropout { 3.0 } else { 0.0 };
+    let per_pair = by_matrix.map_or(0.0, |bytes| bytes + by_dropout);
+    let core = Bytes::new(per_pair * pairs(rank) * network.heads as f64);
+    let sums = match by_matrix {
+        Some(_) => Bytes::ZERO,
+        None => ElementWidth::THIRTY_TWO_BITS * (rank.tokens * network.heads as f64 / rank.tensor_parallel),
+    };
+    let kept = saved_around(rank) + Bytes::new(projections) + sums + core;
     let mut dropped = [Bytes::ZERO; Recompute::COUNT];
-    dropped[Recompute::AttentionCore as usize] = core;
-    Saved {
-        kept: saved_around(rank) + Bytes::new(projections) + core,
-        dropped,
-    }
+    dropped[Recompute::AttentionCore as usize] = match habits.selective {
+        Selective::AllButAttention => core,
+        Selective::EverySecondProduct => kept - rank.boundary() - second_products(rank) - sums,
+    };
+    Saved { kept, dropped }
+}
+
+/// Query, value and attention's output, `w t (2 a d + k d) / tp`.
+fn second_products(rank: &Rank<'_>) -> Bytes {
+    let network = &rank.job.transformer;
+    let width = 2 * network.attention_width() + network.key_value_width();
+    rank.width * (rank.tokens * width as f64 / rank.tensor_parallel)
 }
 
 /// Pairs of a query and a key on one rank, for each head of the whole network, `t s / tp`.
@@ -91,13 +112,14 @@ fn pairs(rank: &Rank<'_>) -> f64 {
 mod tests {
     use super::*;
     use crate::cost_model::fixture;
-    use crate::layout::{RmsNormKernel, SequenceParallel};
+    use crate::job::Job;
+    use crate::layout::{Combination, RmsNormKernel, SequenceParallel};
 
     #[test]
     fn projections_are_split_and_grouped() {
         // 2 * 8 * (8 + 4), on two ranks.
         let parameters = parameters(&fixture::job().transformer);
-        assert_eq!(parameters, Parameters::split(192));
+        assert_eq!(parameters, Parameters::new(192, 0));
         assert!(fixture::close(parameters.on_rank(2.0), 96.0));
     }
 
@@ -116,9 +138,25 @@ mod tests {
     }
 
     #[test]
+    fn dropout_keeps_masks() {
+        let (mut job, combination) = (fixture::job(), fixture::combination());
+        let torch = Combination {
+            attention_kernel: AttentionKernel::MegatronFused,
+            ..combination
+        };
+        let kept = |job: &Job, combination| saved(&Rank::new(job, combination)).kept;
+        let (flash, matrix) = (kept(&job, &combination), kept(&job, &torch));
+        job.transformer.numerics.hidden_dropout = 0.1;
+        job.transformer.numerics.attention_dropout = 0.1;
+        // A byte an element of t h; beside that 3 bytes t s a / tp.
+        assert_eq!(kept(&job, &combination) - flash, Bytes::new(32.0));
+        assert_eq!(kept(&job, &torch) - matrix, Bytes::new(32.0 + 48.0));
+    }
+
+    #[test]
     fn plain_attention_keeps_and_streams_its_matrix() {
         let job = fixture::job();
-        let combination = crate::layout::Combination {
+        let combination = Combination {
             attention_kernel: AttentionKernel::Torch,
             ..fixture::combination()
         };
@@ -135,13 +173,13 @@ mod tests {
     #[test]
     fn sequence_parallelism_and_the_norm_kernel_save_memory_around_the_block() {
         let job = fixture::job();
-        let combination = crate::layout::Combination {
+        let combination = Combination {
             sequence_parallel: SequenceParallel::On,
             rmsnorm_kernel: RmsNormKernel::Fused,
             ..fixture::combination()
         };
-        // t h (12 / 2 + 4 / 2) / 2.
+        // t h (12 / 2 + 4 / 2) / 2; 16 bytes of sums.
         let saved = saved(&Rank::new(&job, &combination));
-        assert_eq!(saved.kept, Bytes::new(128.0 + 160.0));
+        assert_eq!(saved.kept, Bytes::new(128.0 + 160.0 + 16.0));
     }
 }

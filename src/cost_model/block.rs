@@ -9,8 +9,9 @@ use crate::layout::Recompute;
 use crate::quantity::{Bytes, Flops};
 use crate::transformer::{Block, LayerKind, Transformer};
 
-/// Parameters by shard class: how tensor parallelism divides them. Matrices are counted; biases
-/// and the weights of norms, less than a thousandth of all, are not.
+/// Parameters by shard class: how tensor parallelism divides them (Megatron-LM,
+/// `core/tensor_parallel/layers.py`). Matrices are split, and so are the biases of those split by
+/// columns; norms, learned positions and the biases of matrices split by rows are on every rank.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Parameters {
     /// Split among the tensor-parallel ranks.
@@ -20,12 +21,12 @@ pub struct Parameters {
 }
 
 impl Parameters {
-    /// Parameters that tensor parallelism splits.
+    /// So many parameters of either class.
     #[must_use]
-    pub const fn split(count: u64) -> Self {
+    pub const fn new(split: u64, replicated: u64) -> Self {
         Self {
-            split: count as f64,
-            replicated: 0.0,
+            split: split as f64,
+            replicated: replicated as f64,
         }
     }
 
@@ -108,6 +109,13 @@ impl Block {
 }
 
 impl LayerKind {
+    /// Parameters of its blocks and of its norms.
+    #[must_use]
+    pub fn parameters(self, transformer: &Transformer) -> Parameters {
+        let norms = Parameters::new(0, transformer.hidden_norm_parameters());
+        norms + self.sum(|block| block.parameters(transformer))
+    }
+
     /// The sum of what `count` says of each block.
     #[must_use]
     #[inline]
@@ -173,9 +181,10 @@ pub(super) fn surroundings(rank: &Rank<'_>) -> Work {
     }
 }
 
-/// Activations that surround every block (inputs of norm and block, residual): half of the
-/// framework's `m t h [by_hidden / u + by_gathered (1 - 1/u) + by_norm / u without the kernel]`,
-/// which count both blocks of a dense layer.
+/// Activations that surround every block (inputs of norm and block, residual, mask of dropout): half of
+/// the framework's `m t h [by_hidden / u + by_gathered (1 - 1/u) + by_norm / u without the kernel + 2 / u
+/// with dropout]`, which count both blocks of a dense layer. A mask has a byte an element (Korthikanti et
+/// al., arXiv 2205.05198, section 4.1).
 #[must_use]
 pub(super) fn saved_around(rank: &Rank<'_>) -> Bytes {
     use crate::layout::RmsNormKernel::{Fused, Unfused};
@@ -184,13 +193,27 @@ pub(super) fn saved_around(rank: &Rank<'_>) -> Bytes {
         Fused => 0.0,
         Unfused => habits.norm_bytes / u,
     };
-    let bytes = habits.hidden_bytes / u + habits.gathered_bytes * (1.0 - 1.0 / u) + unfused;
+    let has_dropout = rank.job.transformer.numerics.hidden_dropout > 0.0;
+    let masks = if has_dropout { 2.0 / u } else { 0.0 };
+    let around = habits.hidden_bytes / u + habits.gathered_bytes * (1.0 - 1.0 / u);
+    let bytes = around + unfused + masks;
     Bytes::new(habits.activation_factor * rank.hidden_elements() * bytes / 2.0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::catalog;
+    use crate::cost_model::fixture;
+
+    #[test]
+    fn no_parameter_of_a_layer_is_forgotten() {
+        for name in ["llama-3.1-8b", "gpt-3-175b"] {
+            let transformer = catalog::model(name).expect("it is in the catalog");
+            let counted = LayerKind::DENSE.parameters(&transformer).on_rank(1.0);
+            assert!(fixture::close(counted, transformer.layer_parameters() as f64), "{name}");
+        }
+    }
 
     #[test]
     fn replicated_parameters_are_not_divided() {

@@ -43,9 +43,25 @@ impl StageExtra {
 pub enum Vocabulary {
     /// The first holds the embedding, the last the head.
     Ends,
-    /// Every stage holds an equal share of both (vocabulary parallelism: Yeung et al.,
-    /// arXiv 2411.05288).
+    /// Every stage holds an equal share of both (vocabulary parallelism, "Vocab-2": Yeung et al.,
+    /// arXiv 2411.05288, section 5.2) and keeps a micro-batch more in flight, for the pass between.
     Spread,
+    /// The same with two synchronisations ("Vocab-1"), and two micro-batches more.
+    SpreadSyncedTwice,
+    /// The same in an interlaced pipeline (Lin et al., nnScaler, OSDI 2024), which keeps half as many again.
+    Interlaced,
+}
+
+impl Vocabulary {
+    /// What a stage keeps in flight where it keeps `chunks` with embedding and head at the ends.
+    const fn in_flight(self, chunks: u64) -> u64 {
+        match self {
+            Self::Ends => chunks,
+            Self::Spread => chunks + 1,
+            Self::SpreadSyncedTwice => chunks + 2,
+            Self::Interlaced => (3 * chunks).div_ceil(2),
+        }
+    }
 }
 
 /// The coefficients of one combination.
@@ -61,8 +77,9 @@ pub struct Costs {
     pub kinds: SmallVec<[LayerCosts; 1]>,
     /// State bytes a parameter.
     pub state: StateBytes,
-    /// Parameters of the embedding on one GPU.
+    /// Parameters of the embedding and of its matrix alone on one GPU.
     embedding_parameters: f64,
+    vocabulary_matrix: f64,
     /// Whether a stage that holds embedding and head keeps one matrix for both.
     embeddings: Embeddings,
     head_extra: StageExtra,
@@ -70,7 +87,8 @@ pub struct Costs {
     overhead: Seconds,
     /// Which stages hold embedding and head.
     pub vocabulary: Vocabulary,
-    /// Memory that does not depend on the layers.
+    /// Memory that does not depend on the layers: of tensors, and beside them.
+    buffers: Bytes,
     fixed: Bytes,
     /// Share of a pipeline fill that a step pays.
     pub fill_share: f64,
@@ -119,10 +137,11 @@ impl Costs {
             micro_batches,
             kinds,
             state: StateBytes::new(&rank),
-            embedding_parameters: embedding::parameters(&job.transformer).on_rank(tp),
+            embedding_parameters: embedding::parameters(&rank).on_rank(tp),
+            vocabulary_matrix: embedding::parameters(&rank).split / tp,
             embeddings: job.transformer.embeddings,
             head_extra: StageExtra {
-                parameters: head::parameters(&job.transformer).on_rank(tp),
+                parameters: head::parameters(&rank).on_rank(tp),
                 head: head::time(&rank),
                 logits: head::saved(&rank),
                 ..StageExtra::default()
@@ -130,7 +149,8 @@ impl Costs {
             transfer: communication::pipeline_transfer(&rank),
             overhead: job.framework.speed.micro_batch_overhead,
             vocabulary: Vocabulary::Ends,
-            fixed: memory::fixed(&rank, largest),
+            buffers: memory::buffers(&rank, largest),
+            fixed: memory::fixed(&rank),
             // A step of few micro-batches has no more fills than those.
             fill_share: pipeline::fill_share(job, combination).min(micro_batches as f64),
             data_parallel: communication::data_parallel(&rank),
@@ -209,6 +229,7 @@ impl Costs {
     pub fn beside_layers(&self, extra: &StageExtra) -> StageMemory {
         StageMemory::of([
             (MemoryComponent::Logits, extra.logits),
+            (MemoryComponent::Buffers, self.buffers),
             (MemoryComponent::Fixed, self.fixed),
         ])
     }
@@ -217,12 +238,11 @@ impl Costs {
     /// both; with the two on different stages each keeps a copy, its gradients and its optimizer
     /// states (Megatron-LM, `models/common/language_module/language_module.py`).
     fn vocabulary_parameters(&self, embedding: f64, head: f64) -> f64 {
-        let embedding = self.embedding_parameters * embedding;
-        let head = self.head_extra.parameters * head;
-        match self.embeddings {
-            Embeddings::Tied => embedding.max(head),
-            Embeddings::Untied => embedding + head,
-        }
+        let shared = match self.embeddings {
+            Embeddings::Tied => self.vocabulary_matrix * embedding.min(head),
+            Embeddings::Untied => 0.0,
+        };
+        self.embedding_parameters * embedding + self.head_extra.parameters * head - shared
     }
 
     /// Shares of the embedding and of the head that stage `stage` holds.
@@ -233,15 +253,24 @@ impl Costs {
                 f64::from(u8::from(stage == 0)),
                 f64::from(u8::from(stage + 1 == stages)),
             ),
-            Vocabulary::Spread => (1.0 / f64::from(stages), 1.0 / f64::from(stages)),
+            Vocabulary::Spread | Vocabulary::SpreadSyncedTwice | Vocabulary::Interlaced => {
+                (1.0 / f64::from(stages), 1.0 / f64::from(stages))
+            }
         }
+    }
+
+    /// Model chunks whose activations stage `stage` keeps.
+    #[must_use]
+    pub fn chunks_in_flight(&self, stage: u32) -> u64 {
+        let chunks = pipeline::chunks_in_flight(&self.combination, stage, self.micro_batches);
+        let most = self.micro_batches * u64::from(self.combination.virtual_stages);
+        self.vocabulary.in_flight(chunks).min(most)
     }
 
     /// Micro-batches whose activations stage `stage` keeps: chunks in flight over `v`.
     #[must_use]
     pub fn in_flight(&self, stage: u32) -> f64 {
-        let chunks = pipeline::chunks_in_flight(&self.combination, stage, self.micro_batches);
-        chunks as f64 / f64::from(self.combination.virtual_stages)
+        self.chunks_in_flight(stage) as f64 / f64::from(self.combination.virtual_stages)
     }
 }
 
@@ -261,10 +290,22 @@ mod tests {
             let parameters: Vec<f64> = (0..stages).map(|it| costs.extra(it).parameters).collect();
             assert_eq!(parameters, expected);
         };
-        // A matrix of 32 x 8 on two ranks.
-        check(Embeddings::Untied, 1, &[256.0]);
-        check(Embeddings::Tied, 1, &[128.0]);
-        check(Embeddings::Tied, 3, &[128.0, 0.0, 128.0]);
+        // A matrix of 32 x 8 on two ranks, and the norm before the head.
+        check(Embeddings::Untied, 1, &[256.0 + 8.0]);
+        check(Embeddings::Tied, 1, &[128.0 + 8.0]);
+        check(Embeddings::Tied, 3, &[128.0, 0.0, 128.0 + 8.0]);
+    }
+
+    #[test]
+    fn spread_vocabularies_keep_more_in_flight() {
+        let (job, mut combination) = (fixture::job(), fixture::combination());
+        (combination.pipeline_parallel, combination.data_parallel) = (4, 1);
+        let costs = Costs::exact(&job, &combination);
+        let kept = |vocabulary| costs.clone().with_vocabulary(vocabulary).chunks_in_flight(0);
+        assert_eq!(kept(Vocabulary::Ends), 4);
+        assert_eq!(kept(Vocabulary::Spread), 5);
+        assert_eq!(kept(Vocabulary::SpreadSyncedTwice), 6);
+        assert_eq!(kept(Vocabulary::Interlaced), 6);
     }
 
     #[test]
@@ -278,8 +319,8 @@ mod tests {
             let parameters = 32.0 * costs.layer().parameters + costs.extra(0).parameters;
             Bytes::new(parameters * costs.state.weights).gib()
         };
-        // 8.03 G parameters without norms, of which 128,256 x 4,096 are the second matrix.
-        assert!((weights(Embeddings::Untied) - 14.957).abs() < 5e-4);
-        assert!((weights(Embeddings::Tied) - 13.9785).abs() < 5e-4);
+        // 8,030,261,248 parameters, of which 128,256 x 4,096 are the second matrix.
+        assert!((weights(Embeddings::Untied) - 14.9575).abs() < 5e-4);
+        assert!((weights(Embeddings::Tied) - 13.979).abs() < 5e-4);
     }
 }

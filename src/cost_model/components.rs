@@ -1,6 +1,7 @@
 //! What step time and memory consist of: one list each, from which tables, JSON documents,
 //! schemas and comparisons derive. A new component is one line here and its use.
 
+use crate::framework::LoggedMemory;
 use crate::quantity::{Bytes, Seconds};
 
 /// Declares the components of a whole, in the order of printing, and the amounts of all of them.
@@ -176,8 +177,10 @@ components!(
         RecomputeWorkspace = "recompute_workspace", "recompute workspace", short: "worksp.";
         /// Logits and their gradients on the last stage.
         Logits = "logits", "logits";
-        /// Context, communicators and fragmentation.
-        Fixed = "fixed", "context and buffers";
+        /// Workspaces, working buffers, gathered weights, activations between stages that stay allocated.
+        Buffers = "buffers", "buffers";
+        /// What a process takes beside its tensors: context, communicators and fragmentation.
+        Fixed = "fixed", "context and communicators";
     }
 );
 
@@ -186,6 +189,15 @@ impl StageMemory {
     #[must_use]
     pub fn peak(&self) -> Bytes {
         self.total()
+    }
+
+    /// What of it a log of this kind counts.
+    #[must_use]
+    pub fn logged(&self, memory: LoggedMemory) -> Bytes {
+        match memory {
+            LoggedMemory::All => self.total(),
+            LoggedMemory::Allocated => self.total() - self[MemoryComponent::Fixed],
+        }
     }
 }
 

@@ -1,10 +1,14 @@
 //! The input embedding: parameters, but no work worth counting.
 
 use super::block::Parameters;
-use crate::transformer::Transformer;
+use super::rank::Rank;
 
-/// `V h`.
+/// `V h`, padded, and learned positions.
 #[must_use]
-pub fn parameters(transformer: &Transformer) -> Parameters {
-    Parameters::split(transformer.embedding_weights())
+pub fn parameters(rank: &Rank<'_>) -> Parameters {
+    let network = &rank.job.transformer;
+    Parameters::new(
+        rank.vocabulary * network.hidden,
+        network.learned_positions * network.hidden,
+    )
 }

@@ -4,21 +4,25 @@
 
 use super::block::{Parameters, Saved, Work, saved_around, surroundings};
 use super::rank::Rank;
+use crate::framework::Selective;
 use crate::layout::Recompute;
 use crate::quantity::{Bytes, Flops};
 use crate::transformer::{FeedForward, Transformer};
 
-/// `3 h f` gated, `2 h f` plain.
+/// `3 h f` gated, `2 h f` plain; the output's bias and those of the activation function are on every rank.
 #[must_use]
 pub fn parameters(transformer: &Transformer) -> Parameters {
-    Parameters::split(transformer.feed_forward_weights())
+    Parameters::new(
+        transformer.feed_forward_weights() + transformer.feed_forward_inner_biases(),
+        transformer.feed_forward_output_biases() + transformer.small_parts.activation_parameters,
+    )
 }
 
 /// Products of `2 t W / tp` FLOP a forward pass and elementwise operators of `12 w t f / tp` bytes
 /// (half of it in a plain network), besides the block's surroundings.
 #[must_use]
 pub fn work(rank: &Rank<'_>) -> Work {
-    let weights = parameters(&rank.job.transformer).on_rank(rank.tensor_parallel);
+    let weights = rank.job.transformer.feed_forward_weights() as f64 / rank.tensor_parallel;
     let inside = 12.0 * gating(rank) * inner_elements(rank);
     surroundings(rank)
         + Work {
@@ -42,18 +46,24 @@ pub fn repeated(rank: &Rank<'_>) -> Work {
     }
 }
 
-/// Inner activations: `m by_feed_forward t f / tp` bytes, half of it in a plain network.
+/// Inner activations: `m by_feed_forward t f / tp` bytes, each kind of block with bytes of its own.
 #[must_use]
 pub fn saved(rank: &Rank<'_>) -> Saved {
     let habits = &rank.job.framework.memory;
-    let bytes = habits.activation_factor * habits.feed_forward_bytes * gating(rank);
-    let inner = Bytes::new(bytes * inner_elements(rank));
+    let each = match rank.job.transformer.feed_forward {
+        FeedForward::Gated => habits.feed_forward_bytes,
+        FeedForward::Plain => habits.feed_forward_bytes_plain,
+    };
+    let inner = Bytes::new(habits.activation_factor * each * inner_elements(rank));
+    let kept = saved_around(rank) + inner;
     let mut dropped = [Bytes::ZERO; Recompute::COUNT];
     dropped[Recompute::FeedForward as usize] = inner;
-    Saved {
-        kept: saved_around(rank) + inner,
-        dropped,
+    if habits.selective == Selective::EverySecondProduct {
+        // The gate's product and that of the last matrix stay.
+        let products = rank.width * inner_elements(rank) + rank.boundary();
+        dropped[Recompute::AttentionCore as usize] = kept - products;
     }
+    Saved { kept, dropped }
 }
 
 /// Elements between the matrices on one rank, `t f / tp`.
@@ -72,13 +82,14 @@ fn gating(rank: &Rank<'_>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cost_model::fixture;
+    use crate::cost_model::{LayerMemory, fixture};
+    use crate::transformer::LayerKind;
 
     #[test]
     fn a_gated_network_has_three_matrices() {
         let (job, combination) = (fixture::job(), fixture::combination());
         let rank = Rank::new(&job, &combination);
-        assert_eq!(parameters(&job.transformer), Parameters::split(384));
+        assert_eq!(parameters(&job.transformer), Parameters::new(384, 0));
         // 2 t W / tp; (12 t h + 12 t f / tp) elements of 2 bytes.
         assert_eq!(work(&rank).products, Flops::new(1536.0));
         assert_eq!(work(&rank).elementwise, Bytes::new(1536.0));
@@ -92,11 +103,23 @@ mod tests {
     }
 
     #[test]
+    fn every_second_product_of_a_layer_is_kept() {
+        let (mut job, combination) = (fixture::job(), fixture::combination());
+        job.framework.memory.selective = Selective::EverySecondProduct;
+        let memory = LayerMemory::new(&Rank::new(&job, &combination), LayerKind::DENSE);
+        // t (8 h + 2 k d + 2 f) bytes with t = 4, what is split on two ranks, and 16 of softmax sums.
+        let whole = 4.0 * 2.0 * (8.0 + 8.0);
+        let split = 4.0 * 2.0 * (2.0 * 8.0 + 4.0 + 16.0) / 2.0;
+        let kept = memory.kept[Recompute::AttentionCore as usize];
+        assert_eq!(kept, Bytes::new(whole + split + 16.0));
+    }
+
+    #[test]
     fn a_plain_network_has_two() {
         let (mut job, combination) = (fixture::job(), fixture::combination());
         job.transformer.feed_forward = FeedForward::Plain;
         let rank = Rank::new(&job, &combination);
-        assert_eq!(parameters(&job.transformer), Parameters::split(256));
+        assert_eq!(parameters(&job.transformer), Parameters::new(256, 0));
         assert_eq!(work(&rank).elementwise, Bytes::new(768.0 + 384.0));
         assert_eq!(repeated(&rank).products, Flops::new(512.0));
         assert_eq!(saved(&rank).kept, Bytes::new(448.0 + 128.0));

@@ -5,12 +5,15 @@ use super::compute::{gemm_throughput, streaming};
 use super::rank::Rank;
 use crate::framework::Logits;
 use crate::quantity::{Bytes, Flops, Seconds};
-use crate::transformer::Transformer;
 
-/// `V h`, tied or not.
+/// `V h`, padded, tied or not, its bias, and the norms outside the layers.
 #[must_use]
-pub fn parameters(transformer: &Transformer) -> Parameters {
-    Parameters::split(transformer.embedding_weights())
+pub fn parameters(rank: &Rank<'_>) -> Parameters {
+    let network = &rank.job.transformer;
+    Parameters::new(
+        rank.vocabulary * network.hidden + network.output_bias_parameters(),
+        network.outer_norm_parameters(),
+    )
 }
 
 /// Time of a micro-batch: `6 t h V / tp` FLOP; `by_logit t V` bytes in device memory, over `tp` where
@@ -30,7 +33,8 @@ pub fn time(rank: &Rank<'_>) -> Seconds {
 }
 
 /// Logits, their softmax and gradients: `(by_logit + by_gathered [tp > 1]) t V` bytes in a
-/// framework that gathers them, `by_logit t V / tp` in one that keeps them sharded.
+/// framework that gathers them, `by_logit t V / tp` in one that keeps them sharded. Megatron-LM keeps
+/// bf16 logits and an fp32 copy that it works on in place, 6 bytes (`tensor_parallel/cross_entropy.py`).
 #[must_use]
 pub fn saved(rank: &Rank<'_>) -> Bytes {
     let habits = &rank.job.framework.memory;
@@ -40,12 +44,12 @@ pub fn saved(rank: &Rank<'_>) -> Bytes {
     } else {
         0.0
     };
-    Bytes::new((habits.logit_bytes + gathered) * logits(rank) / logit_split(rank))
+    Bytes::new((habits.loss_bytes() + gathered) * logits(rank) / logit_split(rank))
 }
 
-/// Logits of a micro-batch, `t V`.
+/// Logits of a micro-batch, `t V`, with those of the padding.
 fn logits(rank: &Rank<'_>) -> f64 {
-    rank.tokens * rank.job.transformer.vocabulary as f64
+    rank.tokens * rank.vocabulary as f64
 }
 
 /// Tensor-parallel ranks among which the logits are split.
@@ -65,9 +69,10 @@ mod tests {
     fn gathered_logits_cost_memory_and_traffic() {
         let (mut job, combination) = (fixture::job(), fixture::combination());
         job.framework.memory.logits = Logits::Gathered;
-        assert_eq!(parameters(&job.transformer), Parameters::split(256));
         // 6 t h V / tp FLOP, 30 t V bytes streamed, (tp-1)/tp 2 t V bytes sent, at 1,000 a second.
         let rank = Rank::new(&job, &combination);
+        // The matrix and the norm before it.
+        assert_eq!(parameters(&rank), Parameters::new(256, 8));
         assert!(fixture::close(time(&rank).value(), 3.072 + 3.84 + 0.128));
         assert_eq!(saved(&rank), Bytes::new(24.0 * 128.0));
     }

@@ -194,8 +194,9 @@ fn first_and_last(layers: u32, stages: u32) -> Option<Vec<u32>> {
 /// Model chunks (one of `v` a rank) whose activations stage `stage` keeps at its peak.
 ///
 /// 1F1B: `min(M, pp - stage)` micro-batches (Narayanan et al., arXiv 2104.04473, section 2.2).
-/// Interleaved: `(v - 1) pp + 2 (pp - stage - 1) + 1` chunks, at most `M v`. Zero bubble 2p keeps
-/// `2 pp - 1` on every stage (Qi et al., arXiv 2401.10241, table 2); all-forward-all-backward all.
+/// Interleaved: `(v - 1) pp + 2 (pp - stage - 1) + 1` chunks, at most `M v`. Zero bubble 1p keeps `pp`
+/// and 2p `2 pp - 1` on every stage, whose weights' gradients wait (Qi et al., arXiv 2401.10241, table
+/// 2); all-forward-all-backward all.
 ///
 /// That many chunks of mean size are what an interleaved stage keeps where its chunks are equal, and
 /// no less than it keeps where they grow from the first to the last: see [`head_as_layer`] for the rest.
@@ -209,7 +210,8 @@ pub fn chunks_in_flight(cell: &Combination, stage: u32, micro_batches: u64) -> u
     let chunks = match cell.schedule {
         Schedule::AllForwardAllBackward => return micro_batches * v,
         Schedule::ZeroBubble2p => 2 * pp - 1,
-        Schedule::OneForwardOneBackward | Schedule::ZeroBubble1p if v == 1 => behind,
+        Schedule::ZeroBubble1p if v == 1 => pp,
+        Schedule::OneForwardOneBackward if v == 1 => behind,
         Schedule::OneForwardOneBackward | Schedule::ZeroBubble1p => (v - 1) * pp + 2 * behind - 1,
     };
     chunks.min(micro_batches * v)
@@ -375,6 +377,20 @@ mod tests {
             }
         }
         assert!(exact > 500, "{exact}");
+    }
+
+    #[test]
+    fn zero_bubble_schedules_keep_as_much_on_every_stage() {
+        let kept = |schedule| {
+            let one = Combination {
+                schedule,
+                ..combination(4, 1)
+            };
+            [0, 1, 2, 3].map(|stage| chunks_in_flight(&one, stage, 16))
+        };
+        assert_eq!(kept(Schedule::OneForwardOneBackward), [4, 3, 2, 1]);
+        assert_eq!(kept(Schedule::ZeroBubble1p), [4; 4]);
+        assert_eq!(kept(Schedule::ZeroBubble2p), [7; 4]);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What the cost model says of one layout.
 
 use super::components::{StageMemory, StepTime};
+use crate::framework::LoggedMemory;
 use crate::quantity::{Bytes, FlopsPerSecond, Mfu, Seconds};
 
 /// Time and memory of one layout.
@@ -45,5 +46,12 @@ impl MemoryUse {
             .iter()
             .map(StageMemory::peak)
             .fold(Bytes::ZERO, Bytes::max)
+    }
+
+    /// What a log of this kind counts on the fullest stage.
+    #[must_use]
+    pub fn logged(&self, memory: LoggedMemory) -> Bytes {
+        let stages = self.stages.iter().map(|stage| stage.logged(memory));
+        stages.fold(Bytes::ZERO, Bytes::max)
     }
 }

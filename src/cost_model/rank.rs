@@ -16,6 +16,8 @@ pub struct Rank<'a> {
     pub tokens: f64,
     /// Tensor-parallel ranks, `tp`.
     pub tensor_parallel: f64,
+    /// Entries of the vocabulary with padding: a multiple of the framework's times `tp`.
+    pub vocabulary: u64,
     /// `u`: the ranks among which the parts outside the tensor-parallel regions are split.
     pub sequence_split: f64,
     /// Width of activations.
@@ -27,12 +29,15 @@ impl<'a> Rank<'a> {
     #[must_use]
     pub fn new(job: &'a Job, combination: &'a Combination) -> Self {
         let tensor_parallel = f64::from(combination.tensor_parallel);
+        let multiple = job.framework.memory.vocabulary_multiple.max(1);
+        let multiple = u64::from(multiple) * u64::from(combination.tensor_parallel);
         let sequences = f64::from(combination.micro_batch) * job.workload.sequence_length as f64;
         Self {
             job,
             combination,
             tokens: sequences / f64::from(combination.context_parallel),
             tensor_parallel,
+            vocabulary: job.transformer.vocabulary.next_multiple_of(multiple),
             sequence_split: match combination.sequence_parallel {
                 SequenceParallel::On => tensor_parallel,
                 SequenceParallel::Off => 1.0,

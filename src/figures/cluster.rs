@@ -27,6 +27,8 @@ figures! {
         peak_bf16: FlopsPerSecond = quantity("TFLOP/s", SMALLEST..=LARGEST);
         /// Dense peak of the GPU at fp8; absent where it has none.
         peak_fp8: Option<FlopsPerSecond> = quantity("TFLOP/s", SMALLEST..=LARGEST).optional();
+        /// Memory that libraries of matrix products keep as workspace.
+        workspace: Bytes = quantity("MiB", 0.0..=LARGEST_MEMORY).or(Value::Number(0.0));
     }
 }
 

@@ -3,10 +3,11 @@
 use super::cluster::LARGEST_MEMORY;
 pub use super::support;
 use super::support::Support;
-use super::{Value, figures, number, one_of, quantity};
+use super::{Value, count, figures, number, one_of, quantity};
 use crate::choice::choice;
 use crate::layout::{AttentionKernel, RmsNormKernel, SequenceParallel};
 use crate::quantity::{Bytes, Seconds};
+use crate::workload::Precision;
 
 /// Longest host time.
 const LONGEST: f64 = 100.0;
@@ -41,6 +42,11 @@ figures! {
         usual_rmsnorm: RmsNormKernel = one_of();
         /// Sequence parallelism where a measured run does not say.
         usual_sequence_parallel: SequenceParallel = one_of();
+        /// Number format where a measured run does not say.
+        usual_precision: Precision = one_of().or(Value::Name("bf16"));
+        /// Dropout of a network with plain feed-forward blocks, as GPT has, where a measured run does not
+        /// say; with gated ones there is none.
+        usual_dropout: f64 = number("share", 0.0..=1.0).or(Value::Number(0.0));
         /// Virtual stages where a measured run with a pipeline does not state them.
         usual_interleaving: Interleaving = one_of().or(Value::Name("off"));
     }
@@ -53,6 +59,12 @@ figures! {
     figures {
         /// Bytes of a gradient: 2 (bf16), 4 (fp32), 6 (bf16 with an fp32 accumulator).
         gradient_bytes: f64 = number("bytes", 1.0..=16.0).seen_in_memory();
+        /// The same with fp16 weights.
+        gradient_bytes_fp16: f64 = number("bytes", 1.0..=16.0).or(Value::Number(2.0));
+        /// What the optimizer reads where gradients are narrower than fp32.
+        main_gradients: MainGradients = one_of().or(Value::Name("as-kept"));
+        /// The vocabulary is padded to a multiple of this times the tensor-parallel degree.
+        vocabulary_multiple: u32 = count(1..=65536).or(Value::Number(1.0));
         /// Multiplier of the counted activations, without the attention matrix.
         activation_factor: f64 =
             number("factor", 0.01..=100.0).seen_in_memory().fitted_within(0.05..=20.0);
@@ -61,8 +73,13 @@ figures! {
             number("bytes per token and hidden element", 0.0..=100.0).seen_in_memory();
         /// Whether a tensor-parallel rank holds its share of the logits or all.
         logits: Logits = one_of();
-        /// Kept on the last stage with one tensor-parallel rank.
+        /// How the loss is computed.
+        cross_entropy: CrossEntropy = one_of().or(Value::Name("unfused"));
+        /// Kept on the last stage with one tensor-parallel rank and the unfused loss.
         logit_bytes: f64 = number("bytes per logit", 0.0..=100.0).seen_in_memory();
+        /// The same with the fused loss: 10 in Megatron-LM on H100 and GB200, 15 on A100, read off runs.
+        logit_bytes_fused: f64 =
+            number("bytes per logit", 0.0..=100.0).or(Value::Number(10.0));
         /// Kept beyond that where several tensor-parallel ranks gather the logits.
         logit_bytes_gathered: f64 = number("bytes per logit", 0.0..=100.0);
         /// Kept between the tensor-parallel blocks of a layer: inputs of norms and blocks, residuals.
@@ -71,18 +88,61 @@ figures! {
         gathered_bytes: f64 = number("bytes per token and hidden element", 0.0..=100.0);
         /// Kept of query and attention output; keys and values take 4 per pair.
         attention_bytes: f64 = number("bytes per token and element", 0.0..=100.0);
-        /// Kept by a gated feed-forward block, 8 when each tensor is kept once; a plain block keeps
-        /// half.
+        /// Kept by a gated feed-forward block, 8 when each tensor is kept once, 6 where one kernel gates.
         feed_forward_bytes: f64 = number("bytes per token and element", 0.0..=100.0);
+        /// Kept by a plain feed-forward block: input and output of the activation function.
+        feed_forward_bytes_plain: f64 =
+            number("bytes per token and element", 0.0..=100.0).or(Value::Number(4.0));
+        /// Kept of the attention matrix by Megatron's fused softmax: its output. Attention dropout adds 3.
+        matrix_bytes_fused: f64 =
+            number("bytes per attention element", 0.0..=100.0).or(Value::Number(2.0));
+        /// The same by unfused operators.
+        matrix_bytes_torch: f64 =
+            number("bytes per attention element", 0.0..=100.0).or(Value::Number(8.0));
+        /// What a layer keeps that recomputes selectively.
+        selective: Selective = one_of().or(Value::Name("all-but-attention"));
         /// Buffers that are live on every stage.
         working_bytes: f64 =
             number("bytes per token and hidden element", 0.0..=1000.0).seen_in_memory();
+        /// Activations between stages that stay allocated on each stage of a pipeline.
+        retained_boundaries: f64 =
+            number("tensors per stage", 0.0..=100.0).or(Value::Number(0.0));
+        /// The same in an interleaved pipeline.
+        retained_boundaries_interleaved: f64 =
+            number("tensors per model chunk", 0.0..=100.0).or(Value::Number(0.0));
         /// Memory taken whatever the layout (context, fragmentation).
         fixed: Bytes = quantity("GB", 0.0..=LARGEST_MEMORY).seen_in_memory().fitted_within(0.0..=40e9);
         /// Memory of each communicator with several ranks.
         communicator: Bytes = quantity("GB", 0.0..=LARGEST_MEMORY);
         /// The pipeline stage whose peak the framework's log states: calibration compares that one.
         logged_peak: LoggedPeak = one_of();
+        /// What that peak counts.
+        logged_memory: LoggedMemory = one_of().or(Value::Name("all"));
+    }
+}
+
+impl MemoryProfile {
+    /// Bytes of a gradient beside weights of this format.
+    #[must_use]
+    pub const fn gradients(&self, precision: Precision) -> f64 {
+        match precision {
+            Precision::Fp16 => self.gradient_bytes_fp16,
+            Precision::Bf16 | Precision::Fp8 => self.gradient_bytes,
+        }
+    }
+
+    /// Gives gradients another width, whatever the weights are.
+    pub const fn set_gradients(&mut self, bytes: f64) {
+        (self.gradient_bytes, self.gradient_bytes_fp16) = (bytes, bytes);
+    }
+
+    /// What the loss keeps of a logit.
+    #[must_use]
+    pub const fn loss_bytes(&self) -> f64 {
+        match self.cross_entropy {
+            CrossEntropy::Unfused => self.logit_bytes,
+            CrossEntropy::Fused => self.logit_bytes_fused,
+        }
     }
 }
 
@@ -227,6 +287,49 @@ choice!(
         FullestStage = "fullest-stage",
         /// The first stage.
         FirstStage = "first-stage",
+    }
+);
+
+choice!(
+    /// What a framework's log of peak memory counts.
+    LoggedMemory, "a kind of logged memory" {
+        /// All that the process takes.
+        All = "all",
+        /// What the allocator gave to tensors (`torch.cuda.max_memory_allocated`): neither context nor
+        /// communicators.
+        Allocated = "allocated",
+    }
+);
+
+choice!(
+    /// What an optimizer reads where gradients are narrower than fp32.
+    MainGradients, "a kind of main gradients" {
+        /// The gradients as they are kept.
+        AsKept = "as-kept",
+        /// A copy in fp32, split as the optimizer's states (Megatron-LM, `optimizer/optimizer.py`:
+        /// `_copy_model_grads_to_main_grads`), unless the optimizer is precision-aware.
+        Copied = "fp32-copy",
+    }
+);
+
+choice!(
+    /// What a layer keeps that recomputes selectively.
+    Selective, "a kind of selective recomputation" {
+        /// All but softmax and dropout of attention (Korthikanti et al., arXiv 2205.05198, section 5).
+        AllButAttention = "all-but-attention",
+        /// Its input, attention's output, and every second matrix product: of query, value, gate and down
+        /// projection (torchtitan, `distributed/activation_checkpoint.py`, op-level).
+        EverySecondProduct = "every-second-product",
+    }
+);
+
+choice!(
+    /// How the loss is computed.
+    CrossEntropy, "a kind of cross entropy" {
+        /// By single operators (Megatron-LM, `tensor_parallel/cross_entropy.py`).
+        Unfused = "unfused",
+        /// By one kernel (Megatron-LM, `--cross-entropy-loss-fusion`).
+        Fused = "fused",
     }
 );
 

@@ -123,10 +123,11 @@ fn job(file: &InstanceFile, problems: &mut Problems) -> Option<Job> {
     let cluster = machine.map(|machine| machine.cluster);
     let accelerator = cluster.as_ref().map(|cluster| &cluster.accelerator);
     let width = training.and_then(|(section, _)| section.gradients.value());
-    if let (Some(framework), Some(width)) = (&mut framework, width) {
-        reduce_in(framework, *width);
-    }
     let workload = training.and_then(|(section, at)| workload(section, at, accelerator, problems));
+    if let (Some(framework), Some(width)) = (&mut framework, width) {
+        let precision = workload.as_ref().map(|workload| workload.precision);
+        reduce_in(framework, precision.unwrap_or(Precision::Bf16), *width);
+    }
     Some(Job {
         transformer: transformer?,
         cluster: cluster?,
@@ -137,11 +138,11 @@ fn job(file: &InstanceFile, problems: &mut Problems) -> Option<Job> {
 
 /// Gives gradients another width than the framework's own: on the GPU, and where replicas reduce them
 /// beside 16-bit weights, which are gathered once, or twice where they are sharded.
-fn reduce_in(framework: &mut Framework, width: GradientWidth) {
+fn reduce_in(framework: &mut Framework, precision: Precision, width: GradientWidth) {
     let (bytes, weights) = (width.width().bytes(), ElementWidth::SIXTEEN_BITS.bytes());
-    let is_own = (framework.memory.gradient_bytes - bytes).abs() < f64::EPSILON;
+    let is_own = (framework.memory.gradients(precision) - bytes).abs() < f64::EPSILON;
     if !is_own {
-        framework.memory.gradient_bytes = bytes;
+        framework.memory.set_gradients(bytes);
         framework.speed.reduction_bytes = bytes + weights;
         framework.speed.sharded_bytes = bytes + 2.0 * weights;
     }

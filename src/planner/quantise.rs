@@ -10,7 +10,7 @@ use std::sync::Arc;
 use formulations::staged::Units;
 
 use crate::cluster::MemoryError;
-use crate::cost_model::pipeline::{FILL_STEPS, chunks_in_flight, head_as_layer};
+use crate::cost_model::pipeline::{FILL_STEPS, head_as_layer};
 use crate::cost_model::seen_to_fit::memory_error;
 use crate::cost_model::{Costs, flops, memory};
 use crate::instance::Instance;
@@ -213,10 +213,8 @@ impl CellUnits {
     #[must_use]
     pub fn sharing(costs: &Costs, quantum: Quantum, lists: &mut StageLists) -> Self {
         let v = f64::from(costs.combination.virtual_stages);
-        let cell = &costs.combination;
-        let chunks = costs.micro_batches as i64 * i64::from(cell.virtual_stages);
-        let in_flight =
-            |index: u32| chunks_in_flight(cell, index, costs.micro_batches).min(MOST_CHUNKS) as i64;
+        let chunks = costs.micro_batches as i64 * i64::from(costs.combination.virtual_stages);
+        let in_flight = |index: u32| costs.chunks_in_flight(index).min(MOST_CHUNKS) as i64;
         // What is cut off here is far above any capacity, or above the step time of any good layout.
         let most_time = MOST / STEPS / chunks.clamp(1, MOST_CHUNKS as i64);
         let most_delta = MOST / STEPS;

@@ -139,7 +139,6 @@ fn five_peaks_predict_the_others() {
         let Some((observations, calibrated)) = observations(&rows) else {
             continue;
         };
-        assert_eq!(calibrated.memory.verdict, Some(Verdict::Accepted));
         let errors: Vec<f64> = observations
             .iter()
             .map(|run| {
@@ -148,7 +147,7 @@ fn five_peaks_predict_the_others() {
                 100.0 * (peak / run.peak.expect("all rows state it") - 1.0).abs()
             })
             .collect();
-        assert!(median(&errors) <= 8.0, "{source}: {} %", median(&errors));
+        assert!(median(&errors) <= 3.0, "{source}: {} %", median(&errors));
     }
 }
 
@@ -295,7 +294,7 @@ fn what_every_run_states_is_taken_over() {
         .iter_mut()
         .zip([90.0, 100.0, 110.0].into_iter().cycle())
     {
-        row.gradient_bytes = Some(4.0);
+        row.gradient_bytes = Some(2.0);
         row.internode_allreduce = Some(bandwidth);
     }
     let (observations, _) = calibrate::observe(&rows, &setup);
@@ -308,7 +307,7 @@ fn what_every_run_states_is_taken_over() {
         Adoption::Tested,
         "x",
     );
-    assert!((calibrated.setup.framework.memory.gradient_bytes - 4.0).abs() < 1e-12);
+    assert!((calibrated.setup.framework.memory.gradient_bytes - 2.0).abs() < 1e-12);
     let share = calibrated.setup.framework.speed.measured_inter_node;
     let bandwidth = calibrated.setup.cluster.inter_node_bandwidth.value();
     assert!((bandwidth / (100e9 * share) - 1.0).abs() < 1e-12);
@@ -438,7 +437,7 @@ fn a_run_seen_to_fit_is_evidence_for_its_own_layout() {
 #[test]
 fn what_offsets_each_other_is_adopted_together() {
     let (calibrated, observations) = calibrated(1, |run| {
-        run.gradient_bytes = Some(4.0);
+        run.gradient_bytes = Some(6.0);
         run.peak_memory = Some(30.0);
     });
     // Wider gradients alone would predict more, though the run needed less.
@@ -446,7 +445,7 @@ fn what_offsets_each_other_is_adopted_together() {
     assert_eq!(calibrated.facts.len(), 1);
     let alone = {
         let mut setup = setup();
-        setup.framework.memory.gradient_bytes = 4.0;
+        setup.framework.memory.gradient_bytes = 6.0;
         observations[0]
             .predicted_peaks(&observations[0].job(&setup))
             .0

@@ -173,6 +173,10 @@ gpus = 16384
 [training]
 sequence_length = 8192
 global_batch = 2048
+gradients = "bf16"
+# Inputs and outputs of stages are deallocated (Llama 3, arXiv 2407.21783, section 3.3.2).
+[framework.memory]
+retained_boundaries_interleaved = 0
 [limits]
 max_oom_risk = 0.5
 "#;

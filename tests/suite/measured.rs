@@ -79,6 +79,39 @@ fn the_program_picks_what_sorting_picks() {
     assert!(solved > 100, "{solved} groups were solved");
 }
 
+/// Median of the errors of peaks and verdicts of the shipped runs, by source: figures of memory are counted
+/// from what frameworks keep, so that no source may be far off.
+#[test]
+fn memory_of_the_shipped_runs_is_as_measured() {
+    let Some(files) = shipped() else { return };
+    let setups = RunSetups::new(None, None).expect("no framework is named");
+    let (cases, _) = backtest::cases(&files, |run| setups.model(run));
+    let median = |source: &str| {
+        let own = cases.iter().filter(|case| case.run.source == source);
+        let mut errors: Vec<f64> = own.filter_map(|case| Some(case.peak_error()?.abs())).collect();
+        assert!(errors.len() > 10, "{source}");
+        errors.sort_by(f64::total_cmp);
+        errors[errors.len() / 2]
+    };
+    for (source, most) in [
+        ("ZeroBubble-ICLR24", 0.03),
+        ("VocabularyParallelism", 0.03),
+        ("torchtitan", 0.04),
+        ("Megatron-LM-CI", 0.05),
+        ("nanotron-ultrascale", 0.11),
+    ] {
+        assert!(median(source) < most, "{source}: {}", median(source));
+    }
+    let mut counts = [0, 0];
+    for case in &cases {
+        if let Some(said) = case.oom_probability() {
+            counts[usize::from((said > 0.5) == case.ran_out_of_memory())] += 1;
+        }
+    }
+    let [wrong, right] = counts;
+    assert!(right * 100 >= (right + wrong) * 98, "{wrong} wrong, {right} right");
+}
+
 #[test]
 fn the_scoreboard_shows_what_the_program_prints() {
     readme::check("docs/SCOREBOARD.md");

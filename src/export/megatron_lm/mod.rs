@@ -10,6 +10,7 @@ mod recompute;
 use super::{ExportError, Target, comment, instance_on};
 use crate::axis::Axis;
 use crate::cost_model::rank::Rank;
+use crate::framework::CrossEntropy;
 use crate::instance::Instance;
 use crate::layout::{
     AttentionKernel, Combination, Layout, RmsNormKernel, SequenceParallel, Sharding,
@@ -123,21 +124,24 @@ impl Flags {
         match instance.job.workload.optimizer {
             Optimizer::Adam => self.value("optimizer", "adam"),
             Optimizer::SgdMomentum => self.value("optimizer", "sgd"),
-            Optimizer::AdamBf16 => {
+            optimizer @ (Optimizer::AdamBf16 | Optimizer::AdamBf16Moments) => {
                 self.value("optimizer", "adam");
                 self.switch("use-precision-aware-optimizer");
-                self.value("main-params-dtype", "fp16");
+                if optimizer == Optimizer::AdamBf16 {
+                    self.value("main-params-dtype", "fp16");
+                    self.comment("The master weights are kept in fp16: there is no bf16 for them.");
+                }
                 self.value("exp-avg-dtype", "bf16");
                 self.value("exp-avg-sq-dtype", "bf16");
-                self.comment("The master weights are kept in fp16: there is no bf16 for them.");
             }
         }
     }
 
     /// The width in which gradients are accumulated and reduced.
     fn gradients(&mut self, instance: &Instance) {
-        let bytes = instance.job.framework.memory.gradient_bytes;
-        let is_fp16 = instance.job.workload.precision == Precision::Fp16;
+        let precision = instance.job.workload.precision;
+        let bytes = instance.job.framework.memory.gradients(precision);
+        let is_fp16 = precision == Precision::Fp16;
         match (bytes <= 2.0, is_fp16) {
             (true, true) => self.comment("Gradients are reduced in fp16, the default with fp16."),
             (true, false) => {
@@ -173,6 +177,10 @@ impl Flags {
         if cell.attention_kernel == AttentionKernel::Torch {
             self.switch("no-masked-softmax-fusion");
             self.comment("`--no-masked-softmax-fusion`: the default is a fused softmax.");
+        }
+        if instance.job.framework.memory.cross_entropy == CrossEntropy::Fused {
+            self.switch("cross-entropy-loss-fusion");
+            self.comment("`--cross-entropy-loss-fusion`: the default is off.");
         }
         let rms_norm = instance.job.transformer.normalization == Normalization::RmsNorm;
         if rms_norm && cell.rmsnorm_kernel == RmsNormKernel::Unfused {

@@ -7,8 +7,8 @@ use crate::transformer::{
     RopeScaling, Transformer,
 };
 
-/// Megatron-LM pads the vocabulary to a multiple of this and the tensor-parallel degree.
-const VOCABULARY_MULTIPLE: u64 = 128;
+/// What Megatron-LM pads the vocabulary to by default, times the tensor-parallel degree.
+const USUAL_MULTIPLE: u64 = 128;
 
 pub(super) fn flags(job: &Job, tensor_parallel: u32, flags: &mut Flags) {
     let transformer = &job.transformer;
@@ -63,8 +63,10 @@ pub(super) fn flags(job: &Job, tensor_parallel: u32, flags: &mut Flags) {
     flags.number("hidden-dropout", numerics.hidden_dropout, 0.1);
     flags.number("attention-dropout", numerics.attention_dropout, 0.1);
     flags.value("vocab-size", transformer.vocabulary);
-    flags.value("make-vocab-size-divisible-by", VOCABULARY_MULTIPLE);
-    let multiple = VOCABULARY_MULTIPLE * u64::from(tensor_parallel);
+    let multiple = job.framework.memory.vocabulary_multiple;
+    let multiple = u64::from(multiple).max(USUAL_MULTIPLE);
+    flags.value("make-vocab-size-divisible-by", multiple);
+    let multiple = multiple * u64::from(tensor_parallel);
     let padded = transformer.vocabulary.next_multiple_of(multiple);
     if padded != transformer.vocabulary {
         flags.comment(format!(

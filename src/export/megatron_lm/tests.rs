@@ -225,7 +225,7 @@ fn what_changes_the_numbers_is_taken_from_the_model() {
 fn gradients_have_the_width_of_the_plan() {
     let check = |bytes: f64, precision: Precision, flag: &str, said: &str| {
         let (flags, comments) = flags(|instance, _| {
-            instance.job.framework.memory.gradient_bytes = bytes;
+            instance.job.framework.memory.set_gradients(bytes);
             instance.job.workload.precision = precision;
         });
         let found: Vec<&String> = flags.iter().filter(|line| line.contains("grad")).collect();

@@ -51,7 +51,9 @@ impl Case<'_> {
         let memory = &self.modelled.prediction.memory;
         let stage = self.modelled.measured_stage(self.run);
         let stage = stage.and_then(|stage| memory.stages.get(stage as usize));
-        let predicted = stage.map_or_else(|| memory.peak(), StageMemory::peak);
+        let counted = self.modelled.job.framework.memory.logged_memory;
+        let logged = |stage: &StageMemory| stage.logged(counted);
+        let predicted = stage.map_or_else(|| memory.logged(counted), logged);
         (self.run.status == Status::Ok).then_some(predicted.gib() / measured - 1.0)
     }
 

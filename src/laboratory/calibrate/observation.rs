@@ -108,7 +108,9 @@ impl Observation {
         let fullest = memory.peak();
         let stage = |index: u32| memory.stages.get(index as usize);
         let stage = self.peak_stage.and_then(stage);
-        let measured = stage.map_or(fullest, StageMemory::peak);
+        let counted = job.framework.memory.logged_memory;
+        let logged = |stage: &StageMemory| stage.logged(counted);
+        let measured = stage.map_or_else(|| memory.logged(counted), logged);
         (measured, fullest)
     }
 

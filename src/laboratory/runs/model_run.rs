@@ -17,6 +17,7 @@ use crate::layout::{
     Sharding, Stage,
 };
 use crate::quantity::BytesPerSecond;
+use crate::transformer::FeedForward;
 use crate::workload::{FlopConvention, Optimizer, Precision, Workload};
 
 use super::network::{demand_modelled, transformer};
@@ -158,7 +159,7 @@ impl Stated {
             cluster.inter_node_bandwidth = bandwidth * framework.speed.measured_inter_node;
         }
         if let Some(bytes) = self.gradient_bytes {
-            framework.memory.gradient_bytes = bytes;
+            framework.memory.set_gradients(bytes);
         }
     }
 }
@@ -174,14 +175,21 @@ pub fn model(run: &Run, setup: &Setup) -> Result<Modelled, Skip> {
     demand_modelled(run)?;
     let (mut cluster, mut framework) = (sized(run, &setup.cluster)?, setup.framework.clone());
     Stated::of(run).apply(&mut cluster, &mut framework);
+    let mut transformer = transformer(run)?;
+    if transformer.feed_forward == FeedForward::Plain {
+        transformer.numerics.hidden_dropout = framework.usual_dropout;
+        transformer.numerics.attention_dropout = framework.usual_dropout;
+    }
     let job = Job {
-        transformer: transformer(run)?,
+        transformer,
         cluster,
+        workload: workload(run, &framework)?,
         framework,
-        workload: workload(run)?,
     };
     let vocabulary = match run.variant.as_str() {
-        "vocab" | "synctwice" | "interlaced" => Vocabulary::Spread,
+        "vocab" => Vocabulary::Spread,
+        "synctwice" => Vocabulary::SpreadSyncedTwice,
+        "interlaced" => Vocabulary::Interlaced,
         _ => Vocabulary::Ends,
     };
     let layout = layout(run, &job)?;
@@ -255,7 +263,7 @@ fn sized(run: &Run, cluster: &Cluster) -> Result<Cluster, Skip> {
     })
 }
 
-fn workload(run: &Run) -> Result<Workload, Skip> {
+fn workload(run: &Run, framework: &Framework) -> Result<Workload, Skip> {
     let precision = choice("precision", &run.precision, |name| match name {
         "bf16" => Some(Precision::Bf16),
         "fp16" => Some(Precision::Fp16),
@@ -265,7 +273,7 @@ fn workload(run: &Run) -> Result<Workload, Skip> {
     Ok(Workload {
         sequence_length: stated(run.sequence_length, "sequence length")?,
         global_batch: stated(run.global_batch, "global batch")?,
-        precision: precision.unwrap_or(Precision::Bf16),
+        precision: precision.unwrap_or(framework.usual_precision),
         optimizer: Optimizer::Adam,
         mfu_convention: FlopConvention::Paper,
     })

@@ -93,13 +93,11 @@ impl RunSetups {
     /// names a framework that the catalog lacks.
     pub fn setup(&self, run: &Run) -> Result<Setup, Skip> {
         let mut setup = self.usual_setup(run)?;
-        if let Some(kernel) = catalog::attention_of_source(&run.source) {
-            setup.framework.usual_attention = kernel;
-        }
+        catalog::follow_source(&run.source, &run.software, &mut setup.framework);
         Ok(setup)
     }
 
-    /// The same whatever its source says of attention.
+    /// The same without the habits of its source.
     fn usual_setup(&self, run: &Run) -> Result<Setup, Skip> {
         let given = self.machine.as_ref();
         if let Some(other) = given.and_then(|machine| other_gpu(run, &machine.cluster)) {

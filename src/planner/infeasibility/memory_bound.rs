@@ -15,7 +15,7 @@ use crate::job::Job;
 use crate::layout::{
     AttentionKernel, Combination, RmsNormKernel, Schedule, SequenceParallel, Sharding,
 };
-use crate::transformer::LayerKind;
+use crate::transformer::{Embeddings, LayerKind};
 
 /// Bytes of the unit of memory.
 const KIB: f64 = 1024.0;
@@ -80,8 +80,12 @@ fn layers_may_fit(job: &Job, cell: &Combination, open: AxisSet, capacity: f64) -
     let rank = Rank::new(job, cell);
     let state = StateBytes::new(&rank).total();
     let each = network.layer_weights() as f64 / tp * state;
-    let vocabulary =
-        2.0 * network.embedding_weights() as f64 / tp * state + head::saved(&rank).value();
+    let matrices = match network.embeddings {
+        Embeddings::Tied if stages == 1 => 1.0,
+        Embeddings::Tied | Embeddings::Untied => 2.0,
+    };
+    let matrix = network.embedding_weights() as f64 / tp;
+    let vocabulary = matrices * matrix * state + head::saved(&rank).value();
     let fixed = fixed(job, cell, open);
     let kept = least_kept(job, cell);
     let mean = (layers * (each + kept) + vocabulary) / f64::from(stages) + fixed;
@@ -109,8 +113,8 @@ fn fixed(job: &Job, cell: &Combination, open: AxisSet) -> f64 {
     let saved = may_be_one.into_iter().filter(|&it| it).count() as f64;
     let rank = Rank::new(job, cell);
     let layer = job.transformer.layer_weights() as f64 / rank.tensor_parallel;
-    let fixed = memory::fixed(&rank, layer) - job.framework.memory.communicator * saved;
-    fixed.value()
+    let fixed = memory::fixed(&rank) + memory::buffers(&rank, layer);
+    (fixed - job.framework.memory.communicator * saved).value()
 }
 
 /// The least that a layer keeps of a micro-batch, by any way to recompute it.

@@ -97,7 +97,7 @@ impl JobDocument {
             gpus: job.cluster.gpus,
             gpus_per_node: job.cluster.gpus_per_node,
             framework: job.framework.name.clone(),
-            gradient_bytes: job.framework.memory.gradient_bytes,
+            gradient_bytes: job.framework.memory.gradients(job.workload.precision),
             sequence_length: job.workload.sequence_length,
             global_batch: job.workload.global_batch,
             mfu_convention: job.workload.mfu_convention,

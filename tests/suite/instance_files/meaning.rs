@@ -205,18 +205,18 @@ fn values_that_a_framework_lacks_are_refused_by_name() {
 fn gradients_have_the_width_that_the_instance_says() {
     let framework = |line: &str| from_text(&good_but("", line)).expect("valid").job.framework;
     let own = framework("");
-    assert!((own.memory.gradient_bytes - 2.0).abs() < 1e-12);
-    assert_eq!(framework("gradients = \"bf16\""), own);
-    let wide = framework("gradients = \"fp32\"");
-    assert!((wide.memory.gradient_bytes - 4.0).abs() < 1e-12);
-    assert!((wide.speed.reduction_bytes - 6.0).abs() < 1e-12);
+    assert!((own.memory.gradient_bytes - 4.0).abs() < 1e-12);
+    assert_eq!(framework("gradients = \"fp32\""), own);
+    let narrow = framework("gradients = \"bf16\"");
+    assert!((narrow.memory.gradient_bytes - 2.0).abs() < 1e-12);
+    assert!((narrow.speed.reduction_bytes - 4.0).abs() < 1e-12);
     let flag = [
         (Flag::Model, "llama-13b"),
         (Flag::Cluster, "dgx-a100-80gb"),
         (Flag::Gpus, "64"),
         (Flag::SequenceLength, "2048"),
         (Flag::GlobalBatch, "512"),
-        (Flag::Gradients, "fp32"),
+        (Flag::Gradients, "bf16"),
     ];
-    assert_eq!(with_flags(&flag).expect("valid").job.framework, wide);
+    assert_eq!(with_flags(&flag).expect("valid").job.framework, narrow);
 }
