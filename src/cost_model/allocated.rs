@@ -129,13 +129,20 @@ impl Row<'_> {
         let (job, combination) = (self.job(), self.combination());
         let checkpointing = Checkpointing::parse(self.text("checkpointing"));
         let recomputed = checkpointing.and_then(Checkpointing::recompute);
-        let stages: Vec<Stage> = self.cut().into_iter().map(|layers| {
-            let mut stage = Stage { layers, ..Stage::default() };
-            if let Some(mode) = recomputed {
-                stage.recomputed[mode as usize] = layers;
-            }
-            stage
-        }).collect();
+        let stages: Vec<Stage> = self
+            .cut()
+            .into_iter()
+            .map(|layers| {
+                let mut stage = Stage {
+                    layers,
+                    ..Stage::default()
+                };
+                if let Some(mode) = recomputed {
+                    stage.recomputed[mode as usize] = layers;
+                }
+                stage
+            })
+            .collect();
         let costs = Costs::exact(&job, &combination);
         let memory = memory_use(&job, &costs, &stages);
         *memory.stages.last().expect("a pipeline has a stage")
@@ -148,7 +155,10 @@ fn compared() -> Vec<(String, [f64; 2], [f64; 2])> {
     let header = reader.headers().expect("it has a header").clone();
     let rows = reader.records().map(|row| row.expect("it is a row"));
     rows.map(|fields| {
-        let row = Row { header: &header, fields: &fields };
+        let row = Row {
+            header: &header,
+            fields: &fields,
+        };
         let memory = row.predicted();
         let kept = [
             MemoryComponent::Weights,
@@ -179,7 +189,9 @@ fn training_states_are_those_of_megatron_lm() {
     let beyond: Vec<String> = beyond.map(|row| format!("{row:?}")).collect();
     // A distillation's teacher, one replica's unstated optimizer, two instances of it, fp8 weights.
     assert!(beyond.len() <= 8, "{}\n{}", beyond.len(), beyond.join("\n"));
-    let errors = rows.iter().map(|(_, predicted, measured)| (predicted[0] / measured[0] - 1.0).abs());
+    let errors = rows
+        .iter()
+        .map(|(_, predicted, measured)| (predicted[0] / measured[0] - 1.0).abs());
     let median = median(errors.collect());
     assert!(median < 0.01, "{median}");
 }
@@ -187,7 +199,10 @@ fn training_states_are_those_of_megatron_lm() {
 #[test]
 fn peaks_are_those_of_megatron_lm() {
     let rows = compared();
-    let errors: Vec<f64> = rows.iter().map(|(_, predicted, measured)| (predicted[1] / measured[1] - 1.0).abs()).collect();
+    let errors: Vec<f64> = rows
+        .iter()
+        .map(|(_, predicted, measured)| (predicted[1] / measured[1] - 1.0).abs())
+        .collect();
     // Beyond: groups of five micro-batches, deferred gradients of the embedding, fp8, distillation.
     let near = errors.iter().filter(|&&error| error < 0.07).count();
     assert!(near * 100 >= rows.len() * 88, "{near} of {}", rows.len());

@@ -85,7 +85,10 @@ pub fn saved(rank: &Rank<'_>) -> Saved {
     let core = Bytes::new(per_pair * pairs(rank) * network.heads as f64);
     let sums = match by_matrix {
         Some(_) => Bytes::ZERO,
-        None => ElementWidth::THIRTY_TWO_BITS * (rank.tokens * network.heads as f64 / rank.tensor_parallel),
+        None => {
+            ElementWidth::THIRTY_TWO_BITS
+                * (rank.tokens * network.heads as f64 / rank.tensor_parallel)
+        }
     };
     let kept = saved_around(rank) + Bytes::new(projections) + sums + core;
     let mut dropped = [Bytes::ZERO; Recompute::COUNT];

@@ -211,7 +211,10 @@ mod tests {
         for name in ["llama-3.1-8b", "gpt-3-175b"] {
             let transformer = catalog::model(name).expect("it is in the catalog");
             let counted = LayerKind::DENSE.parameters(&transformer).on_rank(1.0);
-            assert!(fixture::close(counted, transformer.layer_parameters() as f64), "{name}");
+            assert!(
+                fixture::close(counted, transformer.layer_parameters() as f64),
+                "{name}"
+            );
         }
     }
 

@@ -301,7 +301,12 @@ mod tests {
         let (job, mut combination) = (fixture::job(), fixture::combination());
         (combination.pipeline_parallel, combination.data_parallel) = (4, 1);
         let costs = Costs::exact(&job, &combination);
-        let kept = |vocabulary| costs.clone().with_vocabulary(vocabulary).chunks_in_flight(0);
+        let kept = |vocabulary| {
+            costs
+                .clone()
+                .with_vocabulary(vocabulary)
+                .chunks_in_flight(0)
+        };
         assert_eq!(kept(Vocabulary::Ends), 4);
         assert_eq!(kept(Vocabulary::Spread), 5);
         assert_eq!(kept(Vocabulary::SpreadSyncedTwice), 6);

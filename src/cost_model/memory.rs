@@ -155,7 +155,10 @@ mod tests {
     fn activations_between_stages_stay_allocated() {
         let (mut job, mut combination) = (fixture::job(), fixture::combination());
         let habits = &mut job.framework.memory;
-        (habits.retained_boundaries, habits.retained_boundaries_interleaved) = (3.0, 2.0);
+        (
+            habits.retained_boundaries,
+            habits.retained_boundaries_interleaved,
+        ) = (3.0, 2.0);
         job.cluster.accelerator.workspace = Bytes::new(5.0);
         let mut check = |stages: u32, chunks: u32, expected: f64| {
             (combination.pipeline_parallel, combination.virtual_stages) = (stages, chunks);
@@ -180,7 +183,10 @@ mod tests {
                 ..fixture::combination()
             };
             let total = StateBytes::new(&Rank::new(&job, &combination)).total();
-            assert!(fixture::close(total, expected), "{precision} {optimizer} {sharding}: {total}");
+            assert!(
+                fixture::close(total, expected),
+                "{precision} {optimizer} {sharding}: {total}"
+            );
         };
         // Four replicas.
         let (whole, split) = (Sharding::None, Sharding::OptimizerStates);
@@ -189,7 +195,12 @@ mod tests {
         check(Precision::Fp16, Optimizer::Adam, whole, 20.0);
         check(Precision::Fp16, Optimizer::Adam, split, 4.0 + 16.0 / 4.0);
         check(Precision::Fp16, Optimizer::AdamBf16, split, 4.0 + 6.0 / 4.0);
-        check(Precision::Fp16, Optimizer::AdamBf16Moments, split, 4.0 + 8.0 / 4.0);
+        check(
+            Precision::Fp16,
+            Optimizer::AdamBf16Moments,
+            split,
+            4.0 + 8.0 / 4.0,
+        );
         job.framework.memory.set_gradients(2.0);
         (job.workload.precision, job.workload.optimizer) = (Precision::Bf16, Optimizer::Adam);
         let combination = fixture::combination();

@@ -88,7 +88,9 @@ fn memory_of_the_shipped_runs_is_as_measured() {
     let (cases, _) = backtest::cases(&files, |run| setups.model(run));
     let median = |source: &str| {
         let own = cases.iter().filter(|case| case.run.source == source);
-        let mut errors: Vec<f64> = own.filter_map(|case| Some(case.peak_error()?.abs())).collect();
+        let mut errors: Vec<f64> = own
+            .filter_map(|case| Some(case.peak_error()?.abs()))
+            .collect();
         assert!(errors.len() > 10, "{source}");
         errors.sort_by(f64::total_cmp);
         errors[errors.len() / 2]
@@ -109,7 +111,10 @@ fn memory_of_the_shipped_runs_is_as_measured() {
         }
     }
     let [wrong, right] = counts;
-    assert!(right * 100 >= (right + wrong) * 98, "{wrong} wrong, {right} right");
+    assert!(
+        right * 100 >= (right + wrong) * 98,
+        "{wrong} wrong, {right} right"
+    );
 }
 
 #[test]
