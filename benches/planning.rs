@@ -9,11 +9,11 @@ use formulations::staged::{Group, bounds, near_even, optimum, optimum_within};
 use parlayout::axis::AxisSet;
 use parlayout::cost_model::{self, Costs};
 use parlayout::explain::{TimeLimits, explain};
-use parlayout::instance::{self, Flag, Instance, Overrides};
+use parlayout::instance::{self, Instance, Overrides};
 use parlayout::layout::Layout;
 use parlayout::plan::Formulation;
 use parlayout::planner::cost_table::CostTable;
-use parlayout::planner::{self, PlanOptions, Pruning, groups, staged};
+use parlayout::planner::{self, PlanOptions, Pruning, groups, screening};
 use parlayout::quantity::Bytes;
 use parlayout::space;
 use rayon::prelude::*;
@@ -21,11 +21,11 @@ use rayon::prelude::*;
 /// A job from the catalog, every axis open.
 fn job(model: &str, cluster: &str, gpus: u32, sequence: u32, batch: u32) -> Instance {
     let mut overrides = Overrides::none();
-    overrides.flag(Flag::Model, model);
-    overrides.flag(Flag::Cluster, cluster);
-    overrides.flag(Flag::Gpus, &gpus.to_string());
-    overrides.flag(Flag::SequenceLength, &sequence.to_string());
-    overrides.flag(Flag::GlobalBatch, &batch.to_string());
+    overrides.flag("model", model);
+    overrides.flag("cluster", cluster);
+    overrides.flag("gpus", &gpus.to_string());
+    overrides.flag("sequence-length", &sequence.to_string());
+    overrides.flag("global-batch", &batch.to_string());
     instance::from_flags(&overrides).expect("the catalog's presets are valid")
 }
 
@@ -33,11 +33,11 @@ fn job(model: &str, cluster: &str, gpus: u32, sequence: u32, batch: u32) -> Inst
 fn largest() -> Instance {
     let mut overrides = Overrides::none();
     for (flag, value) in [
-        (Flag::Model, "megatron-1t"),
-        (Flag::Cluster, "dgx-h100-80gb"),
-        (Flag::Gpus, "16384"),
-        (Flag::SequenceLength, "8192"),
-        (Flag::GlobalBatch, "12288"),
+        ("model", "megatron-1t"),
+        ("cluster", "dgx-h100-80gb"),
+        ("gpus", "16384"),
+        ("sequence-length", "8192"),
+        ("global-batch", "12288"),
     ] {
         overrides.flag(flag, value);
     }
@@ -105,7 +105,7 @@ fn bounding(criterion: &mut Criterion) {
     });
     group.bench_function("screen", |bencher| {
         bencher.iter(|| {
-            staged::screen(
+            screening::screen(
                 &table,
                 4,
                 AxisSet::EMPTY,

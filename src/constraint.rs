@@ -60,7 +60,7 @@ pub enum Decision {
 impl Decision {
     /// Whether the combination of discrete choices alone decides it.
     #[must_use]
-    pub const fn is_of_cell(self) -> bool {
+    pub const fn is_of_combination(self) -> bool {
         matches!(self, Self::Degree(_) | Self::Is(..) | Self::MicroBatches)
     }
 
@@ -89,8 +89,10 @@ impl Decision {
 impl Constraint {
     /// Whether the combination of discrete choices alone decides the left side.
     #[must_use]
-    pub fn is_of_cell(&self) -> bool {
-        self.terms.iter().all(|term| term.decision.is_of_cell())
+    pub fn is_of_combination(&self) -> bool {
+        self.terms
+            .iter()
+            .all(|term| term.decision.is_of_combination())
     }
 
     /// The left side in a layout that takes `global_batch` sequences a step.

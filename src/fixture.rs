@@ -12,7 +12,7 @@ use crate::layout::{
     Stage,
 };
 use crate::layout_space::LayoutSpace;
-use crate::plan::{Evaluated, Extent, Formulation, Plan, Proof};
+use crate::plan::{Combinations, Evaluated, Extent, Formulation, Plan, Proof};
 use crate::quantity::{Bytes, FlopsPerSecond, Mfu, Seconds};
 use crate::transformer::{
     Biases, Embeddings, FeedForward, Normalization, Numerics, SmallParts, Transformer,
@@ -183,10 +183,12 @@ pub(crate) fn proof(bound: f64) -> Proof {
         bound_parts: 0,
         gap: 0.0,
         tolerance: 0.0,
-        cells: 1280,
-        cells_infeasible: 610,
-        cells_pruned: 668,
-        cells_solved: 2,
+        combinations: Combinations {
+            all: 1280,
+            infeasible: 610,
+            pruned: 668,
+            solved: 2,
+        },
         extent: Extent::Whole,
         cut_short: Vec::new(),
         applied_before: Vec::new(),

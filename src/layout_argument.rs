@@ -8,6 +8,7 @@ use crate::cost_model::pipeline::{even_partition, framework_cut};
 use crate::framework::Partition;
 use crate::instance::Instance;
 use crate::layout::{Layout, Recompute, Sharding, Stage};
+use crate::reading::spelling;
 
 /// Keys besides the axes: the layers of each stage, and those that are checkpointed by each mode.
 const STAGE_KEYS: [&str; 4] = [
@@ -201,15 +202,9 @@ fn unknown_key(key: &str, others: &[&str]) -> String {
         .into_iter()
         .chain(others.iter().copied())
         .collect();
-    let nearest = known
-        .iter()
-        .map(|name| (strsim::jaro_winkler(key, name), name))
-        .max_by(|left, right| left.0.total_cmp(&right.0));
-    match nearest {
-        Some((similarity, name)) if similarity > 0.8 => {
-            format!("a layout has no `{key}`; did you mean `{name}`?")
-        }
-        _ => format!("a layout has no `{key}`; it has {}", known.join(", ")),
+    match spelling::did_you_mean(key, known.iter().copied()) {
+        Some(question) => format!("a layout has no `{key}`; {question}"),
+        None => format!("a layout has no `{key}`; it has {}", known.join(", ")),
     }
 }
 
@@ -366,6 +361,14 @@ mod tests {
         let short = parse("tp=8,pp=14,mb=1,cp=1", &instance);
         let long = "tensor_parallel=8,pipeline_parallel=14,micro_batch=1,context_parallel=1";
         assert_eq!(short, parse(long, &instance));
+        let other = parse("tp=8,micro_bacth=1", &instance);
+        let meant = "a layout has no `micro_bacth`; did you mean `micro_batch`?";
+        assert_eq!(other, Err(meant.to_owned()));
+        let megatron = parse("tensor_model_parallel_size=8", &instance).expect_err("no key");
+        assert!(
+            megatron.ends_with("did you mean `tensor_parallel`?"),
+            "{megatron}"
+        );
         let twice = parse("tp=8,tensor_parallel=4", &instance);
         assert_eq!(twice, Err("`tensor_parallel` is given twice".to_owned()));
     }

@@ -113,14 +113,8 @@ pub struct Proof {
     /// Relative distance by which a layout that the program takes for no better may still be faster, since
     /// it computes in whole quanta of time.
     pub tolerance: f64,
-    /// Combinations of the space.
-    pub cells: u64,
-    /// Combinations that break a rule.
-    pub cells_infeasible: u64,
-    /// Combinations that a bound excludes.
-    pub cells_pruned: u64,
-    /// Combinations that the program decides among.
-    pub cells_solved: u64,
+    /// The combinations of the space.
+    pub combinations: Combinations,
     /// Which combinations were looked at.
     pub extent: Extent,
     /// Parts of the search that the time limit ended.
@@ -130,6 +124,33 @@ pub struct Proof {
     pub applied_before: Vec<&'static str>,
     /// Name and version of the solver.
     pub solver: String,
+}
+
+/// How many combinations a space has, by what became of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Combinations {
+    /// Combinations of the space.
+    #[serde(rename = "cells")]
+    pub all: u64,
+    /// Combinations that break a rule.
+    #[serde(rename = "cells_infeasible")]
+    pub infeasible: u64,
+    /// Combinations that a bound excludes.
+    #[serde(rename = "cells_pruned")]
+    pub pruned: u64,
+    /// Combinations that are columns of the program; they may break a rule, which is then one of
+    /// its rows.
+    #[serde(rename = "cells_solved")]
+    pub solved: u64,
+}
+
+impl Combinations {
+    /// Those of which it is known what became of them.
+    #[must_use]
+    pub fn settled(self) -> u64 {
+        let parts = [self.infeasible, self.pruned, self.solved];
+        parts.into_iter().fold(0, u64::saturating_add)
+    }
 }
 
 choice!(

@@ -6,7 +6,9 @@ use crate::choice::choice;
 ///
 /// Symbols of the paper (Hagemann et al., arXiv 2311.05610): `L` layers, `h` hidden size,
 /// `a` heads, `f` feed-forward width, `V` vocabulary.
-#[derive(Debug, Clone, PartialEq)]
+///
+/// Fields are the keys of `[model]`.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Transformer {
     /// What people call it.
     pub name: String,
@@ -35,13 +37,15 @@ pub struct Transformer {
     /// Learned position embeddings (entries); 0 with rotary embeddings.
     pub learned_positions: u64,
     /// Small parts that differ between families.
+    #[serde(flatten)]
     pub small_parts: SmallParts,
     /// What it computes besides: neither time nor memory depends on it, but who trains it has to know.
+    #[serde(flatten)]
     pub numerics: Numerics,
 }
 
 /// What a network computes besides its shape.
-#[derive(Debug, Clone, Copy, PartialEq, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Numerics {
     /// How positions enter, where they are not learned.
@@ -128,7 +132,7 @@ choice!(
 );
 
 /// Small parts that differ between families and together hold less than 0.1 % of the parameters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SmallParts {
     /// Norms of the hidden size in one layer: 1 where attention and feed-forward block share

@@ -3,8 +3,8 @@
 use crate::choice::choice;
 use crate::quantity::ElementWidth;
 
-/// The training job, apart from network and machine.
-#[derive(Debug, Clone, PartialEq)]
+/// The training job, apart from network and machine. Fields are keys of `[training]`.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Workload {
     /// Tokens of one sequence, `s`.
     pub sequence_length: u64,

@@ -47,6 +47,16 @@ impl Sense {
             Self::AtLeast => ">=",
         }
     }
+
+    /// Whether the left side may be by so much above the right side.
+    #[must_use]
+    pub fn admits(self, difference: i64) -> bool {
+        match self {
+            Self::AtMost => difference <= 0,
+            Self::Equal => difference == 0,
+            Self::AtLeast => difference >= 0,
+        }
+    }
 }
 
 /// Which values a column may take between its bounds.

@@ -107,6 +107,7 @@ pub use exact::{optimum, optimum_within};
 pub use plan::{Plan, check_plan, plan_of};
 pub use search::{Pruning, Report, solve};
 pub use shortage::{Shortage, fits, shortage};
+pub use side_rows::greatest_common_divisor;
 pub use top::{Wanted, top};
 
 /// Why there is no outcome.

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 
 use crate::axis::Axis;
+use crate::choice::choice;
 use crate::cluster::{Accelerator, Cluster};
 use crate::framework::support::Aspect;
 use crate::framework::{CrossEntropy, Framework, LoggedMemory};
@@ -41,31 +42,19 @@ pub use written::{Section, cluster_file};
 use cluster::Unstated;
 use sections::{AcceleratorSection, ClusterSection, FrameworkSection, ModelSection};
 
-/// A kind of preset.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
-    /// One kind of GPU.
-    Accelerator,
-    /// Nodes, networks and efficiencies.
-    Cluster,
-    /// A network.
-    Model,
-    /// A training framework.
-    Framework,
-}
-
-impl Kind {
-    /// The word for one of the kind.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Accelerator => "accelerator",
-            Self::Cluster => "cluster",
-            Self::Model => "model",
-            Self::Framework => "framework",
-        }
+choice!(
+    /// A kind of preset.
+    Kind {
+        /// One kind of GPU.
+        Accelerator = "accelerator",
+        /// Nodes, networks and efficiencies.
+        Cluster = "cluster",
+        /// A network.
+        Model = "model",
+        /// A training framework.
+        Framework = "framework",
     }
-}
+);
 
 /// The presets of one kind, in the order of their file.
 struct Shelf<S> {

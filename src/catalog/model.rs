@@ -89,52 +89,38 @@ fn numerics(section: &ModelSection, problems: &mut Problems) -> Option<Numerics>
     } else {
         Activation::Gelu
     };
-    let mut within = |field: &Field<f64>, key: &str, range: RangeInclusive<f64>, default: f64| {
-        let (least, most) = (range.start(), range.end());
-        field.check(
-            |number| range.contains(number),
-            problems,
-            |number| format!("`model.{key}` is from {least} to {most}, not `{number}`"),
-            "check the model's `config.json`",
-        );
-        field.or_default(default)
-    };
-    Some(Numerics {
+    let mut numerics = Numerics {
         positions: section.positions.or_default(usual.positions)?,
-        rotary_base: within(
-            &section.rotary_base,
-            "rotary_base",
-            1.0..=1e12,
-            usual.rotary_base,
-        )?,
-        rotary_share: within(
-            &section.rotary_share,
-            "rotary_share",
-            0.0..=1.0,
-            usual.rotary_share,
-        )?,
         rope_scaling: section.rope_scaling.or_default(usual.rope_scaling)?,
-        rope_factor: within(
-            &section.rope_factor,
-            "rope_factor",
-            1.0..=1e6,
-            usual.rope_factor,
-        )?,
-        norm_epsilon: within(
-            &section.norm_epsilon,
-            "norm_epsilon",
-            0.0..=1.0,
-            usual.norm_epsilon,
-        )?,
         activation: section.activation.or_default(activation)?,
-        hidden_dropout: within(&section.hidden_dropout, "hidden_dropout", DROPOUT, 0.0)?,
-        attention_dropout: within(
-            &section.attention_dropout,
-            "attention_dropout",
-            DROPOUT,
-            0.0,
-        )?,
-    })
+        ..usual
+    };
+    macro_rules! within {
+        ($($key:ident: $range:expr,)+) => {
+            $({
+                let (least, most) = ($range.start(), $range.end());
+                section.$key.check(
+                    |number| $range.contains(number),
+                    problems,
+                    |number| {
+                        let key = stringify!($key);
+                        format!("`model.{key}` is from {least} to {most}, not `{number}`")
+                    },
+                    "check the model's `config.json`",
+                );
+                numerics.$key = section.$key.or_default(usual.$key)?;
+            })+
+        };
+    }
+    within! {
+        rotary_base: (1.0..=1e12),
+        rotary_share: (0.0..=1.0),
+        rope_factor: (1.0..=1e6),
+        norm_epsilon: (0.0..=1.0),
+        hidden_dropout: DROPOUT,
+        attention_dropout: DROPOUT,
+    }
+    Some(numerics)
 }
 
 fn small_parts(section: &ModelSection) -> Option<SmallParts> {

@@ -1,12 +1,11 @@
 //! A name that the catalog does not have.
 
-use std::{error, fmt};
-
 use super::Kind;
 use crate::reading::{shown, spelling};
 
 /// The catalog has no preset of this name.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}\nhint: {}", self.text(), self.hint())]
 pub struct NotFound {
     /// What was looked for.
     pub kind: Kind,
@@ -82,11 +81,3 @@ fn same_family(one: &str, other: &str) -> bool {
     };
     strsim::normalized_damerau_levenshtein(&family(one), &family(other)) >= 0.75
 }
-
-impl fmt::Display for NotFound {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}\nhint: {}", self.text(), self.hint())
-    }
-}
-
-impl error::Error for NotFound {}

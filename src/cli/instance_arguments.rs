@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use parlayout::instance::{self, Flag, InputError, Instance, Overrides};
+use parlayout::instance::{self, InputError, Instance, Overrides};
 use parlayout::report::shell_word;
 
 #[derive(Debug, Args)]
@@ -69,19 +69,19 @@ impl JobArguments {
         overrides
     }
 
-    fn flags(&self) -> impl Iterator<Item = (Flag, &String)> {
+    fn flags(&self) -> impl Iterator<Item = (&'static str, &String)> {
         let all = [
-            (Flag::Model, &self.model),
-            (Flag::Cluster, &self.cluster),
-            (Flag::Framework, &self.framework),
-            (Flag::Gpus, &self.gpus),
-            (Flag::GpusPerNode, &self.gpus_per_node),
-            (Flag::SequenceLength, &self.sequence_length),
-            (Flag::GlobalBatch, &self.global_batch),
-            (Flag::Precision, &self.precision),
-            (Flag::Gradients, &self.gradients),
-            (Flag::Optimizer, &self.optimizer),
-            (Flag::MaxOomRisk, &self.max_oom_risk),
+            ("model", &self.model),
+            ("cluster", &self.cluster),
+            ("framework", &self.framework),
+            ("gpus", &self.gpus),
+            ("gpus-per-node", &self.gpus_per_node),
+            ("sequence-length", &self.sequence_length),
+            ("global-batch", &self.global_batch),
+            ("precision", &self.precision),
+            ("gradients", &self.gradients),
+            ("optimizer", &self.optimizer),
+            ("max-oom-risk", &self.max_oom_risk),
         ];
         all.into_iter()
             .filter_map(|(flag, value)| Some((flag, value.as_ref()?)))
@@ -91,7 +91,7 @@ impl JobArguments {
     pub(crate) fn typed(&self) -> String {
         let flags = self
             .flags()
-            .map(|(flag, value)| format!("{} {}", flag.as_str(), shell_word(value)));
+            .map(|(flag, value)| format!("--{flag} {}", shell_word(value)));
         let sets = self
             .set
             .iter()

@@ -93,5 +93,6 @@ fn least_move(
 fn has_layout(instance: &Instance, deadline: Deadline) -> Result<bool, PlanError> {
     let rows = &instance.space.constraints;
     Ok(may_have_layout(instance, deadline)?
-        && (rows.iter().all(Constraint::is_of_cell) || best_layout(instance, deadline)?.is_some()))
+        && (rows.iter().all(Constraint::is_of_combination)
+            || best_layout(instance, deadline)?.is_some()))
 }

@@ -5,18 +5,29 @@
 
 pub mod megatron_lm;
 
-use std::fmt;
-
 use crate::catalog;
+use crate::choice::choice;
 use crate::instance::Instance;
 use crate::layout::Layout;
 use crate::rules::{self, Software};
 
-/// A framework that layouts can be written for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Target {
-    /// Command-line flags of Megatron-LM (main branch of August 2026).
-    MegatronLm,
+choice!(
+    /// A framework that layouts can be written for.
+    Target {
+        /// Command-line flags of Megatron-LM (main branch of August 2026).
+        MegatronLm = "megatron-lm",
+    }
+);
+
+impl Target {
+    /// Whether it is what runs the layouts of a framework of the catalog, by its name.
+    #[must_use]
+    pub fn runs(self, framework: &str) -> bool {
+        let own: &[&str] = match self {
+            Self::MegatronLm => &["megatron-lm", "aleph-alpha-scaling", "unrestricted"],
+        };
+        own.iter().any(|name| framework.starts_with(name))
+    }
 }
 
 /// Why a framework cannot run a layout.
@@ -27,34 +38,6 @@ pub struct ExportError {
     pub target: Target,
     /// Every reason, with what would be right.
     pub reasons: Vec<String>,
-}
-
-impl Target {
-    /// Every framework, in order of names.
-    pub const ALL: &'static [Self] = &[Self::MegatronLm];
-
-    /// The spelling in flags and output.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::MegatronLm => "megatron-lm",
-        }
-    }
-
-    /// The framework spelled `text`.
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL
-            .iter()
-            .copied()
-            .find(|target| target.as_str() == text)
-    }
-}
-
-impl fmt::Display for Target {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
 }
 
 /// The options that make `target` run this layout, ready to be copied.

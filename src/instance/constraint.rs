@@ -9,7 +9,7 @@ use crate::framework::CheckpointRule;
 use crate::job::Job;
 use crate::layout::{AttentionKernel, Checkpointing};
 use crate::layout_space::LayoutSpace;
-use crate::reading::section::section;
+use crate::reading::section::{section, tables_of};
 use crate::reading::{Field, Node, Origin, Problems, Table, Tree, Value, shown};
 
 /// What the `[[constraint]]` tables say.
@@ -58,16 +58,7 @@ const LONGEST_NAME: usize = 60;
 impl Value for ConstraintList {
     fn read(node: &Node, path: &str, problems: &mut Problems) -> Option<Self> {
         let hint = "write `[[constraint]]` and below it `name`, `terms` and `at_most`";
-        let tables: Option<Vec<(&Table, &Origin)>> = match &node.value {
-            Tree::List(items) => items.iter().map(table_of).collect(),
-            Tree::Table(_) => table_of(node).map(|table| vec![table]),
-            _ => None,
-        };
-        let Some(tables) = tables else {
-            let text = format!("`{path}` must be a list of tables");
-            problems.add(&node.origin, text, hint);
-            return None;
-        };
+        let tables = tables_of(node, path, hint, problems)?;
         let mut list: Vec<Written> = Vec::new();
         for (table, origin) in tables {
             let Some(written) = read_row(table, origin, problems) else {
@@ -97,13 +88,6 @@ impl Value for ConstraintList {
             "description": "Rows of your own: linear in what a layout decides.",
             "items": row,
         })
-    }
-}
-
-fn table_of(node: &Node) -> Option<(&Table, &Origin)> {
-    match &node.value {
-        Tree::Table(table) => Some((table, &node.origin)),
-        _ => None,
     }
 }
 

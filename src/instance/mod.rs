@@ -27,7 +27,7 @@ mod search;
 pub use crate::reading::{InputError, Place, Problem, Problems};
 pub(crate) use check::DEFAULT_OOM_RISK;
 pub use file::json_schema;
-pub use overrides::{Flag, Overrides};
+pub use overrides::Overrides;
 pub(crate) use resolved::axes_named;
 pub use resolved::{from_resolved, resolved};
 
@@ -141,17 +141,22 @@ pub fn read_cluster(name: &str) -> Result<Cluster, InputError> {
 ///
 /// If there is no such preset, the file cannot be read, or it breaks rules.
 pub fn read_machine(name: &str) -> Result<Machine, InputError> {
-    let mut overrides = Overrides::none();
-    overrides.flag(Flag::Cluster, name);
-    let mut problems = paths::problems();
-    let mut table = Table::default();
-    overrides.apply(&mut table, &mut problems);
-    let file = InstanceFile::of_table(&table, "", &mut problems);
+    let (file, mut problems) = of_flag("cluster", name);
     let section = file.cluster.value().zip(file.cluster.origin());
     let machine = section.and_then(|(section, at)| {
         cluster::resolve(section, Unstated::OneNode, Some(at), &mut problems)
     });
     problems.none_or(machine).map(|(machine, _)| machine)
+}
+
+/// What a flag alone makes of an instance file.
+fn of_flag(flag: &'static str, value: &str) -> (InstanceFile, Problems) {
+    let mut overrides = Overrides::none();
+    overrides.flag(flag, value);
+    let mut problems = paths::problems();
+    let mut table = Table::default();
+    overrides.apply(&mut table, &mut problems);
+    (InstanceFile::of_table(&table, "", &mut problems), problems)
 }
 
 /// The network that `--model` names: a preset or the path of a `config.json`.
@@ -160,12 +165,7 @@ pub fn read_machine(name: &str) -> Result<Machine, InputError> {
 ///
 /// If there is no such preset, the file cannot be read, or it breaks rules.
 pub fn read_model(name: &str) -> Result<Transformer, InputError> {
-    let mut overrides = Overrides::none();
-    overrides.flag(Flag::Model, name);
-    let mut problems = paths::problems();
-    let mut table = Table::default();
-    overrides.apply(&mut table, &mut problems);
-    let file = InstanceFile::of_table(&table, "", &mut problems);
+    let (file, mut problems) = of_flag("model", name);
     let section = file.model.value().zip(file.model.origin());
     let model = section.and_then(|(section, at)| model::resolve(section, Some(at), &mut problems));
     problems.none_or(model).map(|(model, _)| model)

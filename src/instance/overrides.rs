@@ -1,5 +1,6 @@
 //! Values of the command line that replace or add to those of a file.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -28,88 +29,19 @@ struct Override {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Target {
     /// `--set`: the bytes of the argument that name a key.
-    Key(std::ops::Range<usize>),
-    /// A flag of its own.
-    Flag(Flag),
+    Key(Range<usize>),
+    /// A flag of its own, by its name without dashes.
+    Flag(&'static str),
 }
 
-/// Flags that stand for a key of an instance.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Flag {
-    /// `--model`: a preset or the path of a `config.json`; replaces `[model]`.
-    Model,
-    /// `--cluster`: a preset or the path of a cluster file; replaces all of `[cluster]` but
-    /// `gpus`.
-    Cluster,
-    /// `--framework`: a preset; replaces `[framework]`.
-    Framework,
-    /// `--gpus`.
-    Gpus,
-    /// `--gpus-per-node`.
-    GpusPerNode,
-    /// `--sequence-length`.
-    SequenceLength,
-    /// `--global-batch`.
-    GlobalBatch,
-    /// `--precision`.
-    Precision,
-    /// `--gradients`.
-    Gradients,
-    /// `--optimizer`.
-    Optimizer,
-    /// `--max-oom-risk`.
-    MaxOomRisk,
-}
+/// Flags that stand for a section.
+const SECTIONS: [&str; 3] = ["model", "cluster", "framework"];
 
-impl Flag {
-    /// The flag as it is typed.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Model => "--model",
-            Self::Cluster => "--cluster",
-            Self::Framework => "--framework",
-            Self::Gpus => "--gpus",
-            Self::GpusPerNode => "--gpus-per-node",
-            Self::SequenceLength => "--sequence-length",
-            Self::GlobalBatch => "--global-batch",
-            Self::Precision => "--precision",
-            Self::Gradients => "--gradients",
-            Self::Optimizer => "--optimizer",
-            Self::MaxOomRisk => "--max-oom-risk",
-        }
-    }
-
-    /// The key that the flag sets to `value`.
-    fn key(self, value: &str) -> &'static str {
-        match self {
-            Self::Model if catalog::model_section(value).is_ok() => "model.preset",
-            Self::Model if has_extension(value, "json") || Path::new(value).exists() => {
-                "model.config"
-            }
-            Self::Model => "model.preset",
-            Self::Cluster if catalog::cluster_section(value).is_ok() => "cluster.preset",
-            Self::Cluster if has_extension(value, "toml") || Path::new(value).exists() => {
-                "cluster.file"
-            }
-            Self::Cluster => "cluster.preset",
-            Self::Framework => "framework.preset",
-            Self::Gpus => "cluster.gpus",
-            Self::GpusPerNode => "cluster.gpus_per_node",
-            Self::SequenceLength => "training.sequence_length",
-            Self::GlobalBatch => "training.global_batch",
-            Self::Precision => "training.precision",
-            Self::Gradients => "training.gradients",
-            Self::Optimizer => "training.optimizer",
-            Self::MaxOomRisk => "limits.max_oom_risk",
-        }
-    }
-}
-
-fn has_extension(path: &str, extension: &str) -> bool {
-    Path::new(path)
-        .extension()
-        .is_some_and(|found| found.eq_ignore_ascii_case(extension))
+/// Whether a value is the path of a file.
+fn is_path(value: &str, extension: &str) -> bool {
+    let path = Path::new(value);
+    let found = path.extension();
+    found.is_some_and(|found| found.eq_ignore_ascii_case(extension)) || path.exists()
 }
 
 impl Overrides {
@@ -131,9 +63,11 @@ impl Overrides {
         });
     }
 
-    /// Adds a flag with its value.
-    pub fn flag(&mut self, flag: Flag, value: &str) {
-        let argument = format!("{} {value}", flag.as_str());
+    /// Adds the flag of this name, without dashes, with its value. `model` and `cluster` take a preset
+    /// or the path of a file and replace their section (but for the cluster's `gpus`), `framework` a
+    /// preset; every other is the last part of a key (`gpus-per-node`).
+    pub fn flag(&mut self, flag: &'static str, value: &str) {
+        let argument = format!("--{flag} {value}");
         self.list.push(Override {
             value_start: argument.len() - value.len(),
             argument,
@@ -164,35 +98,43 @@ impl Override {
             kind: SourceKind::Argument,
         });
         let value = &self.argument[self.value_start..];
-        let (path, at) = match &self.target {
-            Target::Flag(flag) => {
-                let key = flag.key(value);
-                let at = Origin::new(&source, 0..flag.as_str().len());
-                clear(*flag, table);
-                (key.to_owned(), at)
+        let (key, range) = match &self.target {
+            Target::Flag("model")
+                if catalog::model_section(value).is_err() && is_path(value, "json") =>
+            {
+                ("model.config".to_owned(), None)
             }
-            Target::Key(range) => {
-                let at = Origin::new(&source, range.clone());
-                if range.end == self.argument.len() {
-                    let hint = "write `--set key=value`, such as `--set cluster.gpus=32`";
-                    problems.add(&at, "`--set` has no `=`", hint);
-                    return;
-                }
-                let Some(path) = full_path(self.argument[range.clone()].trim(), &at, problems)
-                else {
-                    return;
-                };
-                (path, at)
+            Target::Flag("cluster")
+                if catalog::cluster_section(value).is_err() && is_path(value, "toml") =>
+            {
+                ("cluster.file".to_owned(), None)
             }
+            Target::Flag(flag) => (flag.replace('-', "_"), None),
+            Target::Key(range) => (
+                self.argument[range.clone()].trim().to_owned(),
+                Some(range.clone()),
+            ),
         };
-        let text_only = matches!(
-            self.target,
-            Target::Flag(Flag::Model | Flag::Cluster | Flag::Framework)
-        );
-        let node = if text_only {
-            None
-        } else {
-            document::parse_value(&source, self.value_start)
+        let range = range.unwrap_or(0..self.value_start - 1);
+        let at = Origin::new(&source, range.clone());
+        if range.end == self.argument.len() {
+            let hint = "write `--set key=value`, such as `--set cluster.gpus=32`";
+            problems.add(&at, "`--set` has no `=`", hint);
+            return;
+        }
+        let Some(path) = full_path(&key, &at, problems) else {
+            return;
+        };
+        let section = match self.target {
+            Target::Flag(flag) => SECTIONS.into_iter().find(|section| *section == flag),
+            Target::Key(_) => None,
+        };
+        if let Some(section) = section {
+            retain(table, section, |key| section == "cluster" && key == "gpus");
+        }
+        let node = match section {
+            Some(_) => None,
+            None => document::parse_value(&source, self.value_start),
         };
         let node = node.unwrap_or_else(|| Node {
             value: Tree::Text(value.trim().to_owned()),
@@ -208,7 +150,7 @@ fn full_path(key: &str, at: &Origin, problems: &mut Problems) -> Option<String> 
     if key.contains('.') {
         return Some(key.to_owned());
     }
-    if matches!(key, "model" | "cluster" | "framework") {
+    if SECTIONS.contains(&key) {
         return Some(format!("{key}.preset"));
     }
     if key == "constraint" {
@@ -240,19 +182,13 @@ fn full_path(key: &str, at: &Origin, problems: &mut Problems) -> Option<String> 
     }
 }
 
-/// Drops what a flag that names a whole section replaces.
-fn clear(flag: Flag, table: &mut Table) {
-    let (section, kept): (&str, &[&str]) = match flag {
-        Flag::Model => ("model", &[]),
-        Flag::Framework => ("framework", &[]),
-        Flag::Cluster => ("cluster", &["gpus"]),
-        _ => return,
-    };
+/// Keeps of a section only some keys.
+fn retain(table: &mut Table, section: &str, keeps: impl Fn(&str) -> bool) {
     for entry in &mut table.entries {
         if entry.key == section
             && let Tree::Table(section) = &mut entry.node.value
         {
-            section.retain(|key| kept.contains(&key));
+            section.retain(&keeps);
         }
     }
 }
@@ -266,13 +202,7 @@ fn drop_rival(path: &str, table: &mut Table) {
         "cluster.file" => ("cluster", "preset"),
         _ => return,
     };
-    for entry in &mut table.entries {
-        if entry.key == section
-            && let Tree::Table(section) = &mut entry.node.value
-        {
-            section.retain(|key| key != rival);
-        }
-    }
+    retain(table, section, |key| key != rival);
 }
 
 /// Sets `path` below `table`, adding the tables on the way.

@@ -6,6 +6,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use serde::Serialize;
 use serde_json::{Value as Json, json};
 
 use super::search::FORBID;
@@ -19,18 +20,16 @@ use crate::framework::Framework;
 use crate::layout_space::LayoutSpace;
 use crate::reading::document::Entry;
 use crate::reading::{InputError, Node, Origin, Source, SourceKind, Table, Tree, join};
-use crate::transformer::Transformer;
-use crate::workload::Workload;
 
 /// The instance in the keys of instance files.
 #[must_use]
 pub fn resolved(instance: &Instance) -> Section {
     let job = &instance.job;
     let mut file = table([
-        ("model", model(&job.transformer).into()),
+        ("model", keys(&job.transformer).into()),
         ("cluster", cluster(&job.cluster).into()),
         ("framework", framework(&job.framework).into()),
-        ("training", training(&job.workload).into()),
+        ("training", keys(&job.workload).into()),
         ("limits", json!({ "max_oom_risk": instance.max_oom_risk })),
         ("search", search(&instance.space).into()),
     ]);
@@ -69,49 +68,11 @@ fn table<const N: usize>(entries: [(&str, Json); N]) -> Section {
         .collect()
 }
 
-fn model(network: &Transformer) -> Section {
-    let mut model = table([
-        ("name", json!(network.name)),
-        ("layers", json!(network.layers)),
-        ("hidden", json!(network.hidden)),
-        ("heads", json!(network.heads)),
-        ("key_value_heads", json!(network.key_value_heads)),
-        ("head_width", json!(network.head_width)),
-        ("feed_forward_width", json!(network.feed_forward_width)),
-        ("feed_forward", network.feed_forward.as_str().into()),
-        ("vocabulary", json!(network.vocabulary)),
-        ("embeddings", network.embeddings.as_str().into()),
-        ("normalization", network.normalization.as_str().into()),
-        ("biases", network.biases.as_str().into()),
-    ]);
-    let parts = &network.small_parts;
-    model.extend(table([
-        ("layer_norms", json!(parts.layer_norms)),
-        ("outer_norms", json!(parts.outer_norms)),
-        ("query_key_norms", parts.query_key_norms.as_str().into()),
-        ("output_bias", parts.output_bias.as_str().into()),
-    ]));
-    let numerics = &network.numerics;
-    model.extend(table([
-        ("positions", numerics.positions.as_str().into()),
-        ("rotary_base", json!(numerics.rotary_base)),
-        ("rotary_share", json!(numerics.rotary_share)),
-        ("rope_scaling", numerics.rope_scaling.as_str().into()),
-        ("rope_factor", json!(numerics.rope_factor)),
-        ("norm_epsilon", json!(numerics.norm_epsilon)),
-        ("activation", numerics.activation.as_str().into()),
-        ("hidden_dropout", json!(numerics.hidden_dropout)),
-        ("attention_dropout", json!(numerics.attention_dropout)),
-    ]));
-    for (key, count) in [
-        ("learned_positions", network.learned_positions),
-        ("activation_parameters", parts.activation_parameters),
-    ] {
-        if count > 0 {
-            model.insert(key.to_owned(), count.into());
-        }
-    }
-    model
+/// The fields of a value whose fields are the keys of a section; what it has none of is left out.
+fn keys(value: &impl Serialize) -> Section {
+    let json = serde_json::to_value(value).expect("keys are texts");
+    let entries = json.as_object().cloned().unwrap_or_default().into_iter();
+    entries.filter(|(_, value)| *value != json!(0)).collect()
 }
 
 fn cluster(cluster: &Cluster) -> Section {
@@ -130,16 +91,6 @@ fn framework(framework: &Framework) -> Section {
     ]);
     written.extend(written::framework(framework, Digits::All));
     written
-}
-
-fn training(workload: &Workload) -> Section {
-    table([
-        ("sequence_length", json!(workload.sequence_length)),
-        ("global_batch", json!(workload.global_batch)),
-        ("precision", workload.precision.as_str().into()),
-        ("optimizer", workload.optimizer.as_str().into()),
-        ("mfu_convention", workload.mfu_convention.as_str().into()),
-    ])
 }
 
 /// The value of an axis as `[search]` takes it.
@@ -216,11 +167,7 @@ fn node(path: &str, json: &Json) -> Node {
     let value = match json {
         Json::Null => Tree::Date,
         Json::Bool(on) => Tree::Switch(*on),
-        Json::Number(number) => match (number.as_i64(), number.as_u64()) {
-            (Some(integer), _) => Tree::Integer(Some(integer.into())),
-            (_, Some(integer)) => Tree::Integer(Some(integer.into())),
-            _ => Tree::Float(number.as_f64().unwrap_or(f64::NAN)),
-        },
+        Json::Number(number) => Tree::of_number(number),
         Json::String(text) => Tree::Text(text.clone()),
         Json::Array(items) => Tree::List(items.iter().map(|item| node(path, item)).collect()),
         Json::Object(section) => Tree::Table(table_of(path, section)),

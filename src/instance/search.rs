@@ -6,8 +6,8 @@ use crate::axis::{Assignment, Axis};
 use crate::catalog::axes;
 use crate::framework::support::Aspect;
 use crate::reading::document::Entry;
-use crate::reading::section::described;
-use crate::reading::{Field, Node, Origin, Problems, Table, Tree, Value, join};
+use crate::reading::section::{described, tables_of};
+use crate::reading::{Field, Node, Origin, Problems, Tree, Value, join};
 
 /// What `[search]` says. Its keys are those of [`Axis`] and `forbid`.
 #[derive(Debug, Clone, Default)]
@@ -149,31 +149,17 @@ fn is_modelled(axis: Axis, code: u32, node: &Node, problems: &mut Problems) -> O
 
 fn read_forbidden(node: &Node, path: &str, problems: &mut Problems) -> Vec<Assignment> {
     let hint = "write `[[search.forbid]]` and under it the values that may not come together";
-    let tables: Option<Vec<(&Table, &Origin)>> = match &node.value {
-        Tree::List(items) => items
-            .iter()
-            .map(|item| match &item.value {
-                Tree::Table(table) => Some((table, &item.origin)),
-                _ => None,
-            })
-            .collect(),
-        Tree::Table(table) => Some(vec![(table, &node.origin)]),
-        _ => None,
-    };
-    let Some(tables) = tables else {
-        let text = format!("`{path}.{FORBID}` must be a list of tables");
-        problems.add(&node.origin, text, hint);
-        return Vec::new();
-    };
+    let list = join(path, FORBID);
+    let tables = tables_of(node, &list, hint, problems).unwrap_or_default();
     let mut forbidden = Vec::new();
     for (table, origin) in tables {
         if table.entries.is_empty() {
-            let text = format!("`{path}.{FORBID}` names no value: it would rule out everything");
+            let text = format!("`{list}` names no value: it would rule out everything");
             problems.add(origin, text, hint);
         }
         let mut assignment = Assignment::default();
         for entry in &table.entries {
-            if let Some(axis) = axis_of(entry, &join(path, FORBID), names(), problems)
+            if let Some(axis) = axis_of(entry, &list, names(), problems)
                 && let Some(code) = read_value(axis, &entry.node, problems)
             {
                 assignment.0.push((axis, code));

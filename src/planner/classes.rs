@@ -81,10 +81,10 @@ mod tests {
     #[test]
     fn classes_differ_in_the_axes_named() {
         let candidate = |tensor_parallel: u32, micro_batch: u32| {
-            let mut cell = fixture::llama_13b_layout().combination;
-            (cell.tensor_parallel, cell.micro_batch) = (tensor_parallel, micro_batch);
+            let mut combination = fixture::llama_13b_layout().combination;
+            (combination.tensor_parallel, combination.micro_batch) = (tensor_parallel, micro_batch);
             FlaggedCombination {
-                combination: cell,
+                combination,
                 checkpointing: Checkpointing::None,
             }
         };

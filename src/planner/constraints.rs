@@ -4,7 +4,7 @@
 //! layers. A row over layers or checkpointed layers goes into the program as a side row.
 
 use formulations::model::Sense;
-use formulations::staged::{SideRow, StageIndex, StageTerm};
+use formulations::staged::{SideRow, StageIndex, StageTerm, greatest_common_divisor};
 
 use crate::constraint::{Comparison, Constraint, Decision};
 use crate::instance::Instance;
@@ -28,7 +28,7 @@ pub fn concern_layers(instance: &Instance) -> bool {
 /// The rows about layers, with their positions.
 fn over_layers(instance: &Instance) -> impl Iterator<Item = (usize, &Constraint)> {
     let rows = instance.space.constraints.iter().enumerate();
-    rows.filter(|(_, row)| !row.is_of_cell())
+    rows.filter(|(_, row)| !row.is_of_combination())
 }
 
 /// Whether a row holds in no layout at all of `layers` layers, whatever else is dropped: by the least and
@@ -71,18 +71,10 @@ fn most(row: &Constraint, sign: i64, layers: u32) -> Option<i64> {
     Some((of_one + of_last + recomputed) * i64::from(layers))
 }
 
-/// Of two numbers, by Euclid; that of zero and a number is the number.
-const fn greatest_common_divisor(mut one: i64, mut other: i64) -> i64 {
-    while other != 0 {
-        (one, other) = (other, one % other);
-    }
-    one.abs()
-}
-
 /// What the discrete choices contribute to the left side.
-fn cell_part(row: &Constraint, cell: &Combination, batch: u64) -> i64 {
+fn part_of(row: &Constraint, combination: &Combination, batch: u64) -> i64 {
     let without_layers = Layout {
-        combination: *cell,
+        combination: *combination,
         stages: Vec::new(),
     };
     row.left(&without_layers, batch)
@@ -96,8 +88,8 @@ const fn sense(comparison: Comparison) -> Sense {
     }
 }
 
-/// The rows over layers of the program `staged`, whose cells stand for these combinations.
-pub(super) fn side_rows(instance: &Instance, cells: &[Combination]) -> Vec<SideRow> {
+/// The rows over layers of the program `staged`, whose combinations stand for these combinations.
+pub(super) fn side_rows(instance: &Instance, combinations: &[Combination]) -> Vec<SideRow> {
     let batch = instance.job.workload.global_batch;
     let rows = over_layers(instance).map(|(part, row)| {
         let mut layers: Vec<StageTerm> = Vec::new();
@@ -119,9 +111,9 @@ pub(super) fn side_rows(instance: &Instance, cells: &[Combination]) -> Vec<SideR
         }
         SideRow {
             name: Rule::Constraint.part_name(instance, part),
-            groups: cells
+            groups: combinations
                 .iter()
-                .map(|cell| cell_part(row, cell, batch))
+                .map(|combination| part_of(row, combination, batch))
                 .collect(),
             layers,
             recomputed,

@@ -14,7 +14,7 @@ use crate::quantity::Seconds;
 use crate::rules::{Rule, RuleSet};
 use crate::space::{self, Listing};
 
-use super::quantise::{self, CellUnits, Quantum, StageLists};
+use super::quantise::{self, CombinationUnits, Quantum, StageLists};
 
 /// One combination of the space.
 #[derive(Debug, Clone, Copy)]
@@ -23,8 +23,8 @@ pub struct Entry {
     pub candidate: FlaggedCombination,
     /// Rules on discrete choices that it breaks.
     pub broken: RuleSet,
-    /// Position of its cell's coefficients, where it breaks none.
-    pub cell: Option<usize>,
+    /// Position of its coefficients, where it breaks none.
+    pub units: Option<usize>,
 }
 
 /// Costs of a whole space, in whole numbers.
@@ -40,8 +40,8 @@ pub struct CostTable<'a> {
     pub quantum: Quantum,
     /// Memory of a stage that is allowed whatever the accepted risk says, in KiB.
     pub capacity: Option<i64>,
-    /// Coefficients of each distinct cell.
-    pub cells: Vec<CellUnits>,
+    /// Coefficients of each combination that breaks no rule, checkpointing apart.
+    pub units: Vec<CombinationUnits>,
     /// The combinations, in the order that breaks ties.
     pub entries: Vec<Entry>,
     /// Rules whose violators are not listed.
@@ -94,7 +94,7 @@ impl<'a> CostTable<'a> {
     ) -> Self {
         let mut positions: HashMap<Combination, usize> = HashMap::new();
         let mut costs: Vec<Costs> = Vec::new();
-        let mut cell_of = |candidate: &FlaggedCombination| {
+        let mut units_of = |candidate: &FlaggedCombination| {
             *positions.entry(candidate.combination).or_insert_with(|| {
                 costs.push(Costs::new(&instance.job, &candidate.combination));
                 costs.len() - 1
@@ -109,15 +109,15 @@ impl<'a> CostTable<'a> {
             entries.push(Entry {
                 candidate,
                 broken,
-                cell: broken.is_empty().then(|| cell_of(&candidate)),
+                units: broken.is_empty().then(|| units_of(&candidate)),
             });
         }
         let layers = instance.job.transformer.layers;
         let quantum = unit(&costs, layers);
         let mut lists = StageLists::default();
-        let cells: Vec<CellUnits> = costs
+        let units: Vec<CombinationUnits> = costs
             .iter()
-            .map(|cell| CellUnits::sharing(cell, quantum, &mut lists))
+            .map(|costs| CombinationUnits::sharing(costs, quantum, &mut lists))
             .collect();
         drop(costs);
         Self {
@@ -126,7 +126,7 @@ impl<'a> CostTable<'a> {
             layers: Layers::alike(i64::from(layers)),
             quantum,
             capacity: None,
-            cells,
+            units,
             entries,
             applied_before: listed.applied_before,
             extent: if listed.is_cut {
@@ -153,7 +153,7 @@ impl<'a> CostTable<'a> {
             layers: self.layers,
             capacity: self.capacity,
             quantum: self.quantum,
-            cells: self.cells,
+            units: self.units,
             entries: self.entries,
             applied_before: self.applied_before,
             extent: self.extent,
@@ -161,13 +161,13 @@ impl<'a> CostTable<'a> {
     }
 }
 
-/// The unit of time for a space: fine enough for the layers of every cell that may be near the best.
+/// The unit of time for a space: fine enough for the layers of every combination that may be near the best.
 fn quantum(costs: &[Costs], layers: u32) -> Quantum {
-    // Cells this far from the best even without a bubble are not it.
+    // Combinations this far from the best even without a bubble are not it.
     const NEAR: f64 = 1.3;
     let ideal: Vec<Seconds> = costs
         .iter()
-        .map(|cell| ideal_step_time(cell, layers))
+        .map(|costs| ideal_step_time(costs, layers))
         .collect();
     let least = |values: &mut dyn Iterator<Item = f64>| values.fold(f64::INFINITY, f64::min);
     let fastest = least(&mut ideal.iter().map(|time| time.value()));
@@ -191,7 +191,7 @@ fn finest_quantum(costs: &[Costs], layers: u32) -> Quantum {
     Quantum::for_times(Seconds::new(fastest.clamp(1e-18, 1e12)), Seconds::ZERO)
 }
 
-/// Step time of a cell whose work splits evenly over its stages, without recomputation.
+/// Step time of a combination whose work splits evenly over its stages, without recomputation.
 fn ideal_step_time(costs: &Costs, layers: u32) -> Seconds {
     costs.layer().time.total()
         * (costs.micro_batches as f64 * f64::from(layers)

@@ -12,7 +12,7 @@ use crate::rules::{self, Requirement, Rule};
 
 use super::cost_table::CostTable;
 use super::groups::{self, Variant};
-use super::staged::{ChoiceBound, Screening};
+use super::screening::{ChoiceBound, Screening};
 use super::{Deadline, constraints};
 
 /// The program over the open choices.

@@ -7,7 +7,7 @@ use crate::job::Job;
 use crate::layout::Layout;
 use crate::quantity::Seconds;
 
-use super::quantise::{CellUnits, Quantum, capacity_at_risk};
+use super::quantise::{CombinationUnits, Quantum, capacity_at_risk};
 
 /// A layout that may be chosen.
 #[derive(Debug, Clone, Copy)]
@@ -47,7 +47,7 @@ impl Cost {
         let costs = Costs::new(job, &layout.combination).with_vocabulary(given.vocabulary);
         // Layouts are not compared layer by layer: the finest unit serves best.
         let quantum = Quantum::for_times(given.step_time, Seconds::ZERO);
-        let units = CellUnits::new(&costs, quantum);
+        let units = CombinationUnits::new(&costs, quantum);
         let capacity = capacity_at_risk(job, &layout.combination, max_oom_risk);
         Self {
             profit: quantum.parts_per_billion(job, units.step_time(&layout.stages)),

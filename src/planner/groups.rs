@@ -4,8 +4,7 @@
 //! one checkpointing flag for all layers as an axis of the combination.
 
 use formulations::staged::{
-    Group, Kind, Partition as ProgramPartition, Plan, RecomputeMode, RecomputeRule, Stage, Weights,
-    near_even, plan_of,
+    Group, Partition as ProgramPartition, Plan, RecomputeRule, Stage, near_even, plan_of,
 };
 
 use crate::axis::FlaggedCombination;
@@ -82,10 +81,10 @@ const MOST_VARIANTS: i64 = 1 << 20;
 /// The choices of a table that break no rule, in its order.
 #[must_use]
 pub fn choices(table: &CostTable) -> Vec<Choice> {
-    let mut choices: Vec<Choice> = Vec::with_capacity(table.cells.len());
-    let mut position = vec![usize::MAX; table.cells.len()];
+    let mut choices: Vec<Choice> = Vec::with_capacity(table.units.len());
+    let mut position = vec![usize::MAX; table.units.len()];
     for (rank, entry) in table.entries.iter().enumerate() {
-        let Some(units) = entry.cell else { continue };
+        let Some(units) = entry.units else { continue };
         let FlaggedCombination {
             combination,
             checkpointing,
@@ -287,14 +286,14 @@ fn is_within(cut: &[i64], group: &Group) -> bool {
 /// The recompute modes that the choice may use, in the order of [`Recompute::ALL`]. A mode that
 /// saves nothing is of use only where every layer has to recompute.
 fn modes(table: &CostTable, choice: &Choice) -> Vec<Recompute> {
-    let units = &table.cells[choice.units];
+    let units = &table.units[choice.units];
     let forced = !choice.flags.contains(&Checkpointing::None);
     let permitted = |mode: Recompute| {
         choice
             .flags
             .iter()
             .any(|flag| flag.recompute() == Some(mode))
-            && (forced || units.kept[mode as usize] < units.activations)
+            && (forced || units.modes[mode as usize].activation < units.layer.activation)
     };
     Recompute::ALL
         .iter()
@@ -433,7 +432,7 @@ fn variant(
     rule: RecomputeRule,
     index: i64,
 ) -> Variant {
-    let units = &table.cells[choice.units];
+    let units = &table.units[choice.units];
     let modes = modes(table, choice);
     let most = most_layers(table, cut);
     let stages = units.stages.iter().enumerate().map(|(stage, own)| {
@@ -442,37 +441,20 @@ fn variant(
             Cut::Open(fewest) => (fewest[stage], most),
         };
         Stage {
-            extra_time: own.extra_time,
-            extra_delta: own.extra_delta,
-            fixed_memory: own.fixed_memory,
-            in_flight: own.in_flight,
             lower_layers,
             upper_layers,
+            ..*own
         }
     });
     let group = Group {
         values: Vec::new(),
         stages: stages.collect(),
-        weights: Weights {
-            slowest: units.max_weight,
-            total: units.sum_weight,
-            delta: units.delta_weight,
-        },
+        weights: units.weights,
         constant: units.constant,
-        kinds: vec![Kind {
-            time: units.layer_time,
-            delta: units.layer_delta,
-            memory: units.layer_memory,
-            activation: units.activations,
-        }],
+        kinds: vec![units.layer],
         modes: modes
             .iter()
-            .map(|&mode| RecomputeMode {
-                kind: 0,
-                extra_time: units.recompute_time[mode as usize],
-                activation: units.kept[mode as usize],
-                workspace: units.workspace[mode as usize],
-            })
+            .map(|&mode| units.modes[mode as usize])
             .collect(),
         recompute: rule,
         partition: match table.instance.job.framework.partition {

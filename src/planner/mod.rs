@@ -9,6 +9,7 @@ pub mod groups;
 pub mod infeasibility;
 pub mod objective;
 pub mod quantise;
+pub mod screening;
 pub mod staged;
 
 use formulations::staged::StagedError;

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use formulations::staged::Units;
+use formulations::staged::{Kind, RecomputeMode, Stage as StageUnits, Units, Weights};
 
 use crate::cluster::MemoryError;
 use crate::cost_model::pipeline::{FILL_STEPS, head_as_layer};
@@ -125,74 +125,54 @@ fn within(job: &Job, error: MemoryError, risk: f64) -> i64 {
     (limit.value() / KIB).floor() as i64
 }
 
-/// What a stage adds to its layers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct StageUnits {
-    /// Time of head and transfers for a micro-batch, over `v`.
-    pub extra_time: i64,
-    /// Exposed reduction and optimizer time of embedding and head.
-    pub extra_delta: i64,
-    /// Memory that does not depend on the layers.
-    pub fixed_memory: i64,
-    /// Chunks in flight.
-    pub in_flight: i64,
-}
-
-/// The coefficients of one cell in whole numbers.
+/// The coefficients of one combination in whole numbers.
 ///
 /// Time of a stage for a chunk: `T_s = n t + sum_m k_m r_m + e_s`; objective
 /// `max_weight max_s T_s + sum_weight sum_s T_s + delta_weight max_s (n d + dx_s)`.
 /// Memory: `n P + f_s ((n - k) A + sum_m k_m C_m) + max W_m + m_s`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CellUnits {
-    /// Weight of the slowest stage: `20 M v - 20 beta v`.
-    pub max_weight: i64,
-    /// Weight of the sum over stages: `20 beta v`.
-    pub sum_weight: i64,
-    /// Weight of the largest stage's reduction.
-    pub delta_weight: i64,
+pub struct CombinationUnits {
+    /// Weights of the slowest stage (`20 M v - 20 beta v`), of the sum over stages (`20 beta v`) and of the
+    /// largest stage's reduction.
+    pub weights: Weights,
     /// Objective whatever the stages: host time of a step.
     pub constant: i64,
-    /// Time of a layer in one chunk pass, `t`.
-    pub layer_time: i64,
-    /// Extra time of a recomputed layer by mode, `r`.
-    pub recompute_time: [i64; 3],
-    /// Reduction and optimizer time a layer, `d`.
-    pub layer_delta: i64,
-    /// State a layer, `P`.
-    pub layer_memory: i64,
-    /// Activations of a layer in one chunk in flight, `A`.
-    pub activations: i64,
-    /// Kept activations of a recomputed layer by mode, `C`.
-    pub kept: [i64; 3],
-    /// Workspace by mode, `W`.
-    pub workspace: [i64; 3],
-    /// One entry a pipeline stage; cells that agree in all of them may share them.
+    /// A layer: its time in one chunk pass, `t`; reduction and optimizer time, `d`; state, `P`; activations
+    /// in one chunk in flight, `A`.
+    pub layer: Kind,
+    /// The ways to recompute a layer in the order of [`Recompute::ALL`]: extra time `r`, kept activations
+    /// `C`, workspace `W`.
+    ///
+    /// [`Recompute::ALL`]: crate::layout::Recompute::ALL
+    pub modes: [RecomputeMode; 3],
+    /// One entry a pipeline stage, without bounds of its layers: time of head and transfers for a
+    /// micro-batch, over `v`; exposed reduction and optimizer time of embedding and head; memory that does
+    /// not depend on the layers; chunks in flight. Combinations that agree in all of them may share them.
     pub stages: Arc<[StageUnits]>,
 }
 
-/// Stages of cells, each list once: cells that differ in kernels alone have the same.
+/// Stages of combinations, each list once: combinations that differ in kernels alone have the same.
 #[derive(Debug, Default)]
 pub struct StageLists {
     known: HashMap<StageKey, Arc<[StageUnits]>>,
 }
 
-/// What the stages of a cell follow from: the first, a middle and the last, and the schedule.
+/// What the stages of a combination follow from: the first, a middle and the last, and the schedule.
 type StageKey = ([StageUnits; 3], u32, u32, Schedule, u64);
 
 impl StageLists {
-    /// The stages of a cell.
+    /// The stages of a combination.
     fn stages(&mut self, costs: &Costs, unit: impl Fn(u32) -> StageUnits) -> Arc<[StageUnits]> {
-        let cell = &costs.combination;
-        let count = cell.pipeline_parallel;
+        let combination = &costs.combination;
+        let count = combination.pipeline_parallel;
         // Embedding and head are on the ends or on all stages: those in the middle are alike but for
         // what is in flight, which follows from the rest of the key.
         let samples = [0, 1.min(count - 1), count - 1].map(&unit);
         let key = (
             samples,
             count,
-            cell.virtual_stages,
-            cell.schedule,
+            combination.virtual_stages,
+            combination.schedule,
             costs.micro_batches,
         );
         let known = self.known.entry(key);
@@ -202,14 +182,14 @@ impl StageLists {
     }
 }
 
-impl CellUnits {
-    /// Rounds the coefficients of a cell.
+impl CombinationUnits {
+    /// Rounds the coefficients of a combination.
     #[must_use]
     pub fn new(costs: &Costs, quantum: Quantum) -> Self {
         Self::sharing(costs, quantum, &mut StageLists::default())
     }
 
-    /// The same, sharing stages with the cells before.
+    /// The same, sharing stages with the combinations before.
     #[must_use]
     pub fn sharing(costs: &Costs, quantum: Quantum, lists: &mut StageLists) -> Self {
         let v = f64::from(costs.combination.virtual_stages);
@@ -235,21 +215,32 @@ impl CellUnits {
                     Bytes::new(parameters * state) + costs.beside_layers(&extra).total()
                 ),
                 in_flight: in_flight(index),
+                lower_layers: 0,
+                upper_layers: 0,
             }
         };
-        Self {
-            max_weight: STEPS * chunks - sum_weight,
-            sum_weight,
-            delta_weight: STEPS,
-            constant: STEPS * delta(costs.step_overhead),
-            layer_time: time(layer.time.total()),
+        let memory = &layer.memory;
+        let mode = |mode: usize| RecomputeMode {
+            kind: 0,
             // Recomputing is never free: rounding to nothing would make it a tie.
-            recompute_time: layer.recompute.map(|extra| time(extra).max(1)),
-            layer_delta: delta(reduction * layer.parameters),
-            layer_memory: up(Bytes::new(layer.parameters * state)),
-            activations: share(layer.memory.activations),
-            kept: layer.memory.kept.map(share),
-            workspace: layer.memory.workspace.map(up),
+            extra_time: time(layer.recompute[mode]).max(1),
+            activation: share(memory.kept[mode]),
+            workspace: up(memory.workspace[mode]),
+        };
+        Self {
+            weights: Weights {
+                slowest: STEPS * chunks - sum_weight,
+                total: sum_weight,
+                delta: STEPS,
+            },
+            constant: STEPS * delta(costs.step_overhead),
+            layer: Kind {
+                time: time(layer.time.total()),
+                delta: delta(reduction * layer.parameters),
+                memory: up(Bytes::new(layer.parameters * state)),
+                activation: share(memory.activations),
+            },
+            modes: [0, 1, 2].map(mode),
             stages: lists.stages(costs, stage),
         }
     }
@@ -260,21 +251,15 @@ impl CellUnits {
         let (mut longest, mut sum, mut largest) = (0, 0, 0);
         for (units, stage) in self.stages.iter().zip(stages) {
             let layers = i64::from(stage.layers);
-            let recompute: i64 = self
-                .recompute_time
-                .iter()
-                .zip(stage.recomputed)
-                .map(|(time, count)| time * i64::from(count))
-                .sum();
-            let time = layers * self.layer_time + recompute + units.extra_time;
+            let recomputed = self.modes.iter().zip(stage.recomputed);
+            let recomputed = recomputed.map(|(mode, count)| mode.extra_time * i64::from(count));
+            let time = layers * self.layer.time + recomputed.sum::<i64>() + units.extra_time;
             longest = longest.max(time);
             sum += time;
-            largest = largest.max(layers * self.layer_delta + units.extra_delta);
+            largest = largest.max(layers * self.layer.delta + units.extra_delta);
         }
-        self.max_weight * longest
-            + self.sum_weight * sum
-            + self.delta_weight * largest
-            + self.constant
+        let weights = &self.weights;
+        weights.slowest * longest + weights.total * sum + weights.delta * largest + self.constant
     }
 
     /// No layout of these choices with a step of up to `limit` units is further than this from the step
@@ -283,12 +268,12 @@ impl CellUnits {
     pub fn rounding(&self, limit: i64, layers: i64) -> i64 {
         // Half a unit for a layer, and up to one for recomputing it.
         const LAYER: f64 = 1.5;
-        let (slowest, total) = (self.max_weight as f64, self.sum_weight as f64);
-        let own = limit as f64 / (slowest * self.layer_time as f64).max(1.0) + 1.0;
+        let (slowest, total) = (self.weights.slowest as f64, self.weights.total as f64);
+        let own = limit as f64 / (slowest * self.layer.time as f64).max(1.0) + 1.0;
         let own = own.min(layers as f64);
         let time = slowest * (own * LAYER + 0.5)
             + total * (layers as f64 * LAYER + 0.5 * self.stages.len() as f64);
-        let delta = self.delta_weight as f64 * 0.5 * (own + 1.0);
+        let delta = self.weights.delta as f64 * 0.5 * (own + 1.0);
         (time + delta + STEPS as f64).ceil() as i64
     }
 
@@ -303,9 +288,9 @@ impl CellUnits {
             if index == last {
                 kept += self.kept(&head);
             }
-            let used = self.workspace.iter().zip(stage.recomputed);
-            let used = used.filter_map(|(&size, count)| (count > 0).then_some(size));
-            i64::from(stage.layers) * self.layer_memory
+            let used = self.modes.iter().zip(stage.recomputed);
+            let used = used.filter_map(|(mode, count)| (count > 0).then_some(mode.workspace));
+            i64::from(stage.layers) * self.layer.memory
                 + units.in_flight * kept
                 + used.max().unwrap_or(0)
                 + units.fixed_memory
@@ -315,12 +300,10 @@ impl CellUnits {
 
     /// What the layers of a stage keep in one chunk in flight, in KiB.
     fn kept(&self, stage: &Stage) -> i64 {
-        let plain = i64::from(stage.layers - stage.checkpointed_layers()) * self.activations;
-        let recomputed = self.kept.iter().zip(stage.recomputed);
-        plain
-            + recomputed
-                .map(|(each, count)| each * i64::from(count))
-                .sum::<i64>()
+        let plain = i64::from(stage.layers - stage.checkpointed_layers());
+        let recomputed = self.modes.iter().zip(stage.recomputed);
+        let recomputed = recomputed.map(|(mode, count)| mode.activation * i64::from(count));
+        plain * self.layer.activation + recomputed.sum::<i64>()
     }
 }
 

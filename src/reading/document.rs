@@ -147,6 +147,15 @@ impl Node {
 }
 
 impl Tree {
+    /// The tree of a number of JSON.
+    pub(crate) fn of_number(number: &serde_json::Number) -> Self {
+        let whole = number.as_i64().map(i128::from);
+        match whole.or_else(|| number.as_u64().map(i128::from)) {
+            Some(whole) => Self::Integer(Some(whole)),
+            None => Self::Float(number.as_f64().unwrap_or(f64::NAN)),
+        }
+    }
+
     /// What messages call the kind of value, with its article.
     pub(crate) fn kind(&self) -> &'static str {
         match self {

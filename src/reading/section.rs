@@ -208,6 +208,28 @@ pub(crate) fn table_of<'a>(
     None
 }
 
+/// The tables of a list, or one table, each with its place; reports what is neither.
+pub(crate) fn tables_of<'a>(
+    node: &'a Node,
+    path: &str,
+    hint: &str,
+    problems: &mut Problems,
+) -> Option<Vec<(&'a Table, &'a Origin)>> {
+    let table = |node: &'a Node| match &node.value {
+        Tree::Table(table) => Some((table, &node.origin)),
+        _ => None,
+    };
+    let tables = match &node.value {
+        Tree::List(items) => items.iter().map(table).collect(),
+        _ => table(node).map(|table| vec![table]),
+    };
+    if tables.is_none() {
+        let text = format!("`{path}` must be a list of tables");
+        problems.add(&node.origin, text, hint);
+    }
+    tables
+}
+
 /// Reports every key that is not one of `known`; returns the keys that were probably meant.
 pub(crate) fn check_keys(
     table: &Table,

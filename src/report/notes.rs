@@ -94,7 +94,8 @@ pub(super) fn safer_note(answer: &SolutionDocument, prediction: &PredictionDocum
 /// What was proven, and of how many combinations.
 pub(super) fn proof_note(proof: &ProofDocument) -> String {
     let rules = proof.applied_before.len();
-    if proof.cells == 0 && proof.extent == Extent::Whole {
+    let combinations = &proof.combinations;
+    if combinations.all == 0 && proof.extent == Extent::Whole {
         return format!("Proof: no combination keeps the {rules} rules on discrete choices.");
     }
     let bound = match (proof.bound_mfu, proof.gap) {
@@ -109,8 +110,7 @@ pub(super) fn proof_note(proof: &ProofDocument) -> String {
         Extent::Whole => "",
         Extent::Cut => "the time was over before all combinations were listed; ",
     };
-    let counted = proof.cells_infeasible + proof.cells_pruned + proof.cells_solved;
-    let unreached = match proof.cells.saturating_sub(counted) {
+    let unreached = match combinations.all.saturating_sub(combinations.settled()) {
         0 => String::new(),
         unreached => format!("{} were not reached, ", grouped(unreached)),
     };
@@ -127,10 +127,10 @@ pub(super) fn proof_note(proof: &ProofDocument) -> String {
     format!(
         "Proof: {bound}{cut}of {} combinations, {} break a rule, {} are excluded by a bound, \
          {unreached}{} are in the program {} ({}){before}.{cut_short}",
-        grouped(proof.cells),
-        grouped(proof.cells_infeasible),
-        grouped(proof.cells_pruned),
-        grouped(proof.cells_solved),
+        grouped(combinations.all),
+        grouped(combinations.infeasible),
+        grouped(combinations.pruned),
+        grouped(combinations.solved),
         proof.formulation.as_str(),
         proof.solver,
     )

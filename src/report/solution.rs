@@ -15,11 +15,9 @@ use super::style::{Meaning, Style, WIDTH, columns, paragraph, printable, wrap, w
 use super::table::{Table, headed, render};
 use super::{Answer, components, counts, joined};
 use crate::axis::{Axis, FlaggedCombination};
+use crate::export::Target;
 use crate::layout::Layout;
 use crate::plan::{Status, Violation};
-
-/// What the names of frameworks begin with whose layouts are exported to Megatron-LM as they are.
-const MEGATRON_LIKE: [&str; 3] = ["megatron-lm", "aleph-alpha-scaling", "unrestricted"];
 
 impl Answer for SolutionDocument {
     /// Layout, memory, time, neighbours, proof and trust; or why there is no layout.
@@ -43,8 +41,9 @@ impl Answer for SolutionDocument {
         blocks.push(paragraph(notes));
         blocks.extend(warnings(&self.warnings, style));
         let framework = self.job.framework.as_str();
-        if self.layout.is_some() && MEGATRON_LIKE.iter().any(|kin| framework.starts_with(kin)) {
-            blocks.push(next_command(style, "export", " --to megatron-lm"));
+        let targets = Target::ALL.iter().filter(|_| self.layout.is_some());
+        for target in targets.filter(|target| target.runs(framework)) {
+            blocks.push(next_command(style, "export", &format!(" --to {target}")));
         }
         joined(&blocks)
     }

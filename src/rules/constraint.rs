@@ -50,7 +50,7 @@ fn axes(row: &Constraint) -> Option<AxisSet> {
 
 /// How far the left side is on the wrong side of the right; 0 where layers have a say.
 fn amount(case: &Case) -> u64 {
-    let Some(row) = row(case.instance, case.part).filter(|row| row.is_of_cell()) else {
+    let Some(row) = row(case.instance, case.part).filter(|row| row.is_of_combination()) else {
         return 0;
     };
     let layout = Layout {

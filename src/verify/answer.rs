@@ -242,14 +242,9 @@ fn proof(stated: &ProofDocument) -> Result<Proof, Stop> {
     if !(0.0..TOLERANCE).contains(&tolerance) {
         return Err(Rejected::new("proof.tolerance", "it is not possible").into());
     }
-    let parts = [
-        stated.cells_infeasible,
-        stated.cells_pruned,
-        stated.cells_solved,
-    ];
-    let sum = parts.into_iter().fold(0_u64, u64::saturating_add);
+    let (sum, all) = (stated.combinations.settled(), stated.combinations.all);
     let unreached = stated.cut_short.contains(&CutShort::Screening);
-    if sum > stated.cells || sum < stated.cells && !unreached {
+    if sum > all || sum < all && !unreached {
         let cause = "the combinations are not those infeasible, pruned and solved together";
         return Err(Rejected::new("proof.cells", cause).into());
     }
@@ -259,10 +254,7 @@ fn proof(stated: &ProofDocument) -> Result<Proof, Stop> {
         bound_parts: 0,
         gap: 0.0,
         tolerance,
-        cells: stated.cells,
-        cells_infeasible: stated.cells_infeasible,
-        cells_pruned: stated.cells_pruned,
-        cells_solved: stated.cells_solved,
+        combinations: stated.combinations,
         extent: stated.extent,
         cut_short: stated.cut_short.clone(),
         applied_before: applied

@@ -323,10 +323,10 @@ const ROWS: &str = "optimality under your constraints over layers: the search do
 fn is_whole(proof: &Proof, found: &Found) -> Result<(), Stop> {
     let rules = [&proof.applied_before, &found.applied_before].map(|rules| rules.join(", "));
     let [stated_rules, rules] = rules;
-    let counts = [proof.cells, found.counts.total].map(|count| count.to_string());
-    let [stated_cells, cells] = counts;
+    let counts = [proof.combinations.all, found.counts.total].map(|count| count.to_string());
+    let [stated_count, count] = counts;
     let facts = [
-        ("proof.cells", stated_cells, cells),
+        ("proof.cells", stated_count, count),
         ("proof.applied_before", stated_rules, rules),
         ("proof.extent", proof.extent.to_string(), "whole".to_owned()),
     ];

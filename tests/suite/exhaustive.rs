@@ -11,7 +11,8 @@ use parlayout::layout::{
 use parlayout::plan::{Evaluated, Formulation, Outcome};
 use parlayout::planner::Deadline;
 use parlayout::planner::cost_table::CostTable;
-use parlayout::planner::staged::{Excluding, encode, screen};
+use parlayout::planner::screening::screen;
+use parlayout::planner::staged::{Excluding, encode};
 use parlayout::planner::{self, PlanOptions, Pruning};
 use proptest::prelude::*;
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use parlayout::axis::{Assignment, Axis};
 use parlayout::catalog;
 use parlayout::cluster::CalibrationKind;
-use parlayout::instance::{self, Flag, InputError, Instance, Overrides};
+use parlayout::instance::{self, InputError, Instance, Overrides};
 use parlayout::quantity::{Bytes, BytesPerSecond};
 use parlayout::transformer::{Activation, Biases, Embeddings, Numerics, RopeScaling};
 use proptest::prelude::*;
@@ -44,7 +44,7 @@ fn with_sets(sets: &[&str]) -> Result<Instance, InputError> {
     instance::from_text("job.toml", GOOD, &folder("instances"), &overrides)
 }
 
-fn with_flags(flags: &[(Flag, &str)]) -> Result<Instance, InputError> {
+fn with_flags(flags: &[(&'static str, &str)]) -> Result<Instance, InputError> {
     let mut overrides = Overrides::none();
     for (flag, value) in flags {
         overrides.flag(*flag, value);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use formulations::solve::{self, SolverOptions};
 use formulations::staged::optimum_within;
 use parlayout::framework::{CheckpointRule, Partition};
-use parlayout::instance::{self, Flag, Instance, Overrides};
+use parlayout::instance::{self, Instance, Overrides};
 use parlayout::plan::{Extent, Formulation, Outcome};
 use parlayout::planner::cost_table::CostTable;
 use parlayout::planner::{self, Deadline, PlanOptions, groups};
@@ -139,11 +139,11 @@ fn uneven_stages_pay_where_memory_is_scarce() {
 fn a_time_limit_bounds_the_listing_too() {
     let mut overrides = Overrides::none();
     for (flag, value) in [
-        (Flag::Model, "megatron-1t"),
-        (Flag::Cluster, "dgx-h100-80gb"),
-        (Flag::Gpus, "65520"),
-        (Flag::SequenceLength, "8192"),
-        (Flag::GlobalBatch, "65520"),
+        ("model", "megatron-1t"),
+        ("cluster", "dgx-h100-80gb"),
+        ("gpus", "65520"),
+        ("sequence-length", "8192"),
+        ("global-batch", "65520"),
     ] {
         overrides.flag(flag, value);
     }

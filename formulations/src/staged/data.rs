@@ -217,7 +217,7 @@ pub struct Kind {
 }
 
 /// A stage without its layers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Stage {
     /// `e`: time beside the layers.
     pub extra_time: i64,

@@ -181,11 +181,7 @@ fn bound(row: &SideRow, index: usize, group: &mut Group) -> bool {
     let own = row.groups.get(index).copied().unwrap_or(0);
     let room = row.right - own - decided.sum::<i64>();
     match open[..] {
-        [] => match row.sense {
-            Sense::AtMost => 0 <= room,
-            Sense::Equal => room == 0,
-            Sense::AtLeast => 0 >= room,
-        },
+        [] => row.sense.admits(-room),
         [stage] => {
             tighten(
                 row.sense,
@@ -232,12 +228,11 @@ pub(super) fn excess(row: &SideRow, group: usize, layers: &[i64], recomputed: i6
     });
     let own = row.groups.get(group).copied().unwrap_or(0);
     let difference = own + terms.sum::<i64>() + row.recomputed * recomputed - row.right;
-    let holds = match row.sense {
-        Sense::AtMost => difference <= 0,
-        Sense::Equal => difference == 0,
-        Sense::AtLeast => difference >= 0,
-    };
-    if holds { 0 } else { difference }
+    if row.sense.admits(difference) {
+        0
+    } else {
+        difference
+    }
 }
 
 /// Whether a plan satisfies every side row.
@@ -308,7 +303,8 @@ fn most_of_layers(coefficients: &[i64], sign: i64, group: &Group, layers: i64) -
 }
 
 /// Of two numbers, by Euclid; that of zero and a number is the number.
-const fn greatest_common_divisor(mut one: i64, mut other: i64) -> i64 {
+#[must_use]
+pub const fn greatest_common_divisor(mut one: i64, mut other: i64) -> i64 {
     while other != 0 {
         (one, other) = (other, one % other);
     }

@@ -35,18 +35,18 @@ struct Flags {
 pub fn megatron_lm(instance: &Instance, layout: &Layout) -> Result<String, ExportError> {
     let there = instance_on(Target::MegatronLm, &MEGATRON_LM, instance, layout)?;
     let mut flags = Flags::default();
-    let cell = &layout.combination;
-    flags.environment(cell);
+    let combination = &layout.combination;
+    flags.environment(combination);
     flags.comments.extend(rules::advice(&there, layout));
-    flags.degrees(cell);
-    let micro_batches = cell.micro_batches(instance.job.workload.global_batch);
+    flags.degrees(combination);
+    let micro_batches = combination.micro_batches(instance.job.workload.global_batch);
     pipeline::flags(layout, micro_batches, &mut flags);
-    flags.batch(cell, &instance.job.workload);
+    flags.batch(combination, &instance.job.workload);
     recompute::flags(layout, &mut flags);
-    flags.sharding(instance, cell);
+    flags.sharding(instance, combination);
     flags.precision(instance);
-    flags.kernels(instance, cell);
-    model::flags(&instance.job, cell.tensor_parallel, &mut flags);
+    flags.kernels(instance, combination);
+    model::flags(&instance.job, combination.tensor_parallel, &mut flags);
     Ok(flags.finish(instance))
 }
 
@@ -71,23 +71,26 @@ impl Flags {
         }
     }
 
-    fn degrees(&mut self, cell: &Combination) {
-        self.value("tensor-model-parallel-size", cell.tensor_parallel);
-        self.value("pipeline-model-parallel-size", cell.pipeline_parallel);
-        self.value("context-parallel-size", cell.context_parallel);
-        if cell.sequence_parallel == SequenceParallel::On {
+    fn degrees(&mut self, combination: &Combination) {
+        self.value("tensor-model-parallel-size", combination.tensor_parallel);
+        self.value(
+            "pipeline-model-parallel-size",
+            combination.pipeline_parallel,
+        );
+        self.value("context-parallel-size", combination.context_parallel);
+        if combination.sequence_parallel == SequenceParallel::On {
             self.switch("sequence-parallel");
         }
     }
 
-    fn batch(&mut self, cell: &Combination, workload: &Workload) {
-        self.value("micro-batch-size", cell.micro_batch);
+    fn batch(&mut self, combination: &Combination, workload: &Workload) {
+        self.value("micro-batch-size", combination.micro_batch);
         self.value("global-batch-size", workload.global_batch);
         self.value("seq-length", workload.sequence_length);
     }
 
-    fn sharding(&mut self, instance: &Instance, cell: &Combination) {
-        let strategy = match cell.sharding {
+    fn sharding(&mut self, instance: &Instance, combination: &Combination) {
+        let strategy = match combination.sharding {
             Sharding::None => {
                 self.switch("overlap-grad-reduce");
                 return;
@@ -103,8 +106,8 @@ impl Flags {
         self.switch("use-megatron-fsdp");
         self.value("data-parallel-sharding-strategy", strategy);
         self.value("ckpt-format", "fsdp_dtensor");
-        if cell.sharding == Sharding::Hybrid {
-            let rank = Rank::new(&instance.job, cell);
+        if combination.sharding == Sharding::Hybrid {
+            let rank = Rank::new(&instance.job, combination);
             let replicas = rank.replicas() / rank.replicas_in_domain();
             self.value("num-distributed-optimizer-instances", replicas);
             self.value("outer-dp-sharding-strategy", "no_shard");
@@ -162,9 +165,9 @@ impl Flags {
     }
 
     /// Attention is left to Transformer Engine unless the job lists its kernels.
-    fn kernels(&mut self, instance: &Instance, cell: &Combination) {
+    fn kernels(&mut self, instance: &Instance, combination: &Combination) {
         self.value("transformer-impl", "transformer_engine");
-        let backend = match cell.attention_kernel {
+        let backend = match combination.attention_kernel {
             AttentionKernel::Flash1 | AttentionKernel::Flash2 => "flash",
             AttentionKernel::MegatronFused | AttentionKernel::Torch => "unfused",
         };
@@ -174,7 +177,7 @@ impl Flags {
                 "`--attention-backend {backend}`: the default is auto."
             ));
         }
-        if cell.attention_kernel == AttentionKernel::Torch {
+        if combination.attention_kernel == AttentionKernel::Torch {
             self.switch("no-masked-softmax-fusion");
             self.comment("`--no-masked-softmax-fusion`: the default is a fused softmax.");
         }
@@ -183,7 +186,7 @@ impl Flags {
             self.comment("`--cross-entropy-loss-fusion`: the default is off.");
         }
         let rms_norm = instance.job.transformer.normalization == Normalization::RmsNorm;
-        if rms_norm && cell.rmsnorm_kernel == RmsNormKernel::Unfused {
+        if rms_norm && combination.rmsnorm_kernel == RmsNormKernel::Unfused {
             self.comment(
                 "RMSNorm is always one fused kernel, which is faster and needs less memory than \
                  predicted.",
@@ -192,10 +195,10 @@ impl Flags {
     }
 
     /// An environment variable that Megatron-LM insists on before the Blackwell generation.
-    fn environment(&mut self, cell: &Combination) {
-        if is_fsdp(cell) {
+    fn environment(&mut self, combination: &Combination) {
+        if is_fsdp(combination) {
             self.comment("The environment must not set `CUDA_DEVICE_MAX_CONNECTIONS=1`.");
-        } else if cell.tensor_parallel > 1 || cell.context_parallel > 1 {
+        } else if combination.tensor_parallel > 1 || combination.context_parallel > 1 {
             self.comment(
                 "Before Blackwell, the environment needs `CUDA_DEVICE_MAX_CONNECTIONS=1`.",
             );
@@ -221,8 +224,8 @@ impl Flags {
 }
 
 /// Whether more than the optimizer states is split, which Megatron-FSDP does.
-const fn is_fsdp(cell: &Combination) -> bool {
-    cell.sharding.state().gradients.splits()
+const fn is_fsdp(combination: &Combination) -> bool {
+    combination.sharding.state().gradients.splits()
 }
 
 #[cfg(test)]

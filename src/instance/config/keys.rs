@@ -272,11 +272,7 @@ impl<'a> Config<'a> {
 
 fn tree(json: &Json) -> Tree {
     match json {
-        Json::Number(number) => match (number.as_i64(), number.as_u64()) {
-            (Some(number), _) => Tree::Integer(Some(number.into())),
-            (_, Some(number)) => Tree::Integer(Some(number.into())),
-            _ => Tree::Float(number.as_f64().unwrap_or(f64::NAN)),
-        },
+        Json::Number(number) => Tree::of_number(number),
         Json::String(text) => Tree::Text(text.clone()),
         Json::Bool(on) => Tree::Switch(*on),
         Json::Array(_) => Tree::List(Vec::new()),

@@ -13,7 +13,7 @@ use crate::layout::{Checkpointing, Combination};
 use crate::plan::{Extent, Formulation};
 use crate::planner::cost_table::{CostTable, Entry};
 use crate::planner::groups::{Choice, Variant, choices, variants};
-use crate::planner::quantise::{self, CellUnits, Quantum, UNLIMITED};
+use crate::planner::quantise::{self, CombinationUnits, Quantum, UNLIMITED};
 use crate::planner::{Deadline, PlanError, TimeOver};
 use crate::quantity::{Bytes, Seconds};
 use crate::rules::{self, Requirement, Rule, RuleSet};
@@ -36,14 +36,14 @@ pub(super) struct Freedom {
 pub(super) struct Trial<'a> {
     pub(super) combination: &'a Combination,
     /// Its coefficients.
-    pub(super) units: &'a CellUnits,
+    pub(super) units: &'a CombinationUnits,
     /// The ways to checkpoint that it may use.
     pub(super) flags: &'a [Checkpointing],
 }
 
 /// The coefficients of a combination; times do not matter.
-pub(super) fn units(instance: &Instance, combination: &Combination) -> CellUnits {
-    CellUnits::new(&Costs::new(&instance.job, combination), quantum())
+pub(super) fn units(instance: &Instance, combination: &Combination) -> CombinationUnits {
+    CombinationUnits::new(&Costs::new(&instance.job, combination), quantum())
 }
 
 fn quantum() -> Quantum {
@@ -106,7 +106,7 @@ impl Freedom {
                 checkpointing,
             },
             broken: RuleSet::EMPTY,
-            cell: Some(0),
+            units: Some(0),
         });
         let table = CostTable {
             instance: &self.instance,
@@ -114,7 +114,7 @@ impl Freedom {
             layers: Layers::alike(self.layers()),
             quantum: quantum(),
             capacity,
-            cells: vec![trial.units.clone()],
+            units: vec![trial.units.clone()],
             entries: entries.collect(),
             applied_before: Vec::new(),
             extent: Extent::Whole,

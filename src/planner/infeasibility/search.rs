@@ -9,7 +9,7 @@ use crate::axis::{Axis, FlaggedCombination};
 use crate::instance::Instance;
 use crate::layout::{Checkpointing, Combination};
 use crate::plan::Formulation;
-use crate::planner::quantise::{self, CellUnits};
+use crate::planner::quantise::{self, CombinationUnits};
 use crate::planner::{Deadline, PlanError, TimeOver};
 use crate::rules::{self, Requirement, Rule, RuleSet};
 use crate::space::{Node, Step, Walk};
@@ -241,7 +241,7 @@ impl<'a> Search<'a> {
 
     /// Judges stages and memory of a combination under every set of checkpointing flags.
     fn judge(&mut self, broken: RuleSet, combination: &Combination) {
-        let mut own: Option<CellUnits> = None;
+        let mut own: Option<CombinationUnits> = None;
         for (of_flags, flags) in self.flag_sets(combination) {
             let broken = broken.union(of_flags);
             if self.is_hopeless(broken) {

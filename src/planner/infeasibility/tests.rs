@@ -85,14 +85,14 @@ fn no_layout_is_below_the_lower_limit_of_memory() {
         let table =
             crate::planner::cost_table::CostTable::new(&instance, crate::plan::Formulation::Staged);
         let mut checked = 0;
-        for entry in table.entries.iter().filter(|entry| entry.cell.is_some()) {
-            let cell = entry.candidate.combination;
+        for entry in table.entries.iter().filter(|entry| entry.units.is_some()) {
+            let combination = entry.candidate.combination;
             let mut alone = instance.clone();
             for axis in Axis::ALL
                 .into_iter()
                 .filter(|&axis| axis != Axis::Checkpointing)
             {
-                let code = FlaggedCombination::plain(cell).code(axis);
+                let code = FlaggedCombination::plain(combination).code(axis);
                 alone.space.restrict(axis, vec![code]);
             }
             alone.job.cluster.accelerator.usable_memory = Bytes::new(1e6);
@@ -100,7 +100,7 @@ fn no_layout_is_below_the_lower_limit_of_memory() {
             let Some(least) = least else { continue };
             let needed = rules::admissible(&alone) + least;
             let needed = (needed.value() / KIB).round() as i64;
-            let lean = memory_bound::leanest(&values, &cell);
+            let lean = memory_bound::leanest(&values, &combination);
             let mut open = AxisSet::EMPTY;
             let order = [Axis::Sharding, Axis::MicroBatch, Axis::DataParallel];
             for axis in [None]
@@ -112,11 +112,11 @@ fn no_layout_is_below_the_lower_limit_of_memory() {
                 let may_fit = |capacity: i64| {
                     memory_bound::may_fit(&instance, &values, &lean, open, capacity)
                 };
-                assert!(may_fit(needed + 1), "{framework} {cell:?} {open:?}");
+                assert!(may_fit(needed + 1), "{framework} {combination:?} {open:?}");
                 let far = needed / 4;
                 // Fused kernels exclude checkpointing, of which the bound does not know.
-                let is_tight = open.is_empty() && cell.rmsnorm_kernel == RmsNormKernel::Unfused;
-                assert!(!is_tight || !may_fit(far), "{framework} {cell:?}");
+                let is_tight = open.is_empty() && combination.rmsnorm_kernel == RmsNormKernel::Unfused;
+                assert!(!is_tight || !may_fit(far), "{framework} {combination:?}");
             }
             checked += 1;
         }

@@ -12,8 +12,8 @@ use crate::axis::{AxisSet, FlaggedCombination};
 use crate::instance::{Instance, resolved};
 use crate::layout::Layout;
 use crate::plan::{
-    CutShort, Evaluated, Extent, Formulation, Infeasibility, Nearest, Outcome, Proof, Status,
-    Violation,
+    Combinations, CutShort, Evaluated, Extent, Formulation, Infeasibility, Nearest, Outcome, Proof,
+    Status, Violation,
 };
 use crate::planner::objective::{Answer, Goal};
 use crate::rules;
@@ -149,15 +149,9 @@ pub struct ProofDocument {
     /// counted among those that are infeasible, pruned or solved.
     #[serde(default)]
     pub cut_short: Vec<CutShort>,
-    /// Combinations of the space.
-    pub cells: u64,
-    /// Combinations that break a rule.
-    pub cells_infeasible: u64,
-    /// Combinations that a bound excludes.
-    pub cells_pruned: u64,
-    /// Combinations that are columns of the program; they may break a rule, which is then one of
-    /// its rows.
-    pub cells_solved: u64,
+    /// The combinations of the space.
+    #[serde(flatten)]
+    pub combinations: Combinations,
     /// Rules that were applied before the program was built, because the space is too large to
     /// carry their violators as columns.
     pub applied_before: Vec<String>,
@@ -337,10 +331,7 @@ impl ProofDocument {
             tolerance: known(proof.tolerance),
             extent: proof.extent,
             cut_short: proof.cut_short.clone(),
-            cells: proof.cells,
-            cells_infeasible: proof.cells_infeasible,
-            cells_pruned: proof.cells_pruned,
-            cells_solved: proof.cells_solved,
+            combinations: proof.combinations,
             applied_before: proof
                 .applied_before
                 .iter()

@@ -244,33 +244,33 @@ fn on_the_command_line() {
             ),
             (
                 "a flag with an unknown name",
-                with_flags(&[(Flag::Model, "lama-13b")]),
+                with_flags(&[("model", "lama-13b")]),
             ),
             (
                 "a model of another family",
-                with_flags(&[(Flag::Model, "mistral-7b")]),
+                with_flags(&[("model", "mistral-7b")]),
             ),
             (
                 "a GPU without a preset",
-                with_flags(&[(Flag::Model, "llama-13b"), (Flag::Cluster, "mi300x")]),
+                with_flags(&[("model", "llama-13b"), ("cluster", "mi300x")]),
             ),
             ("an adapter", with_sets(&["training.lora_rank=8"])),
             ("offload", with_sets(&["cpu_offload=true"])),
             (
                 "an optimizer that is not modelled",
-                with_flags(&[(Flag::Optimizer, "adamw_8bit")]),
+                with_flags(&[("optimizer", "adamw_8bit")]),
             ),
             (
                 "a flag with a file that is not there",
-                with_flags(&[(Flag::Model, "no.json")]),
+                with_flags(&[("model", "no.json")]),
             ),
             (
                 "flags with impossible values",
                 with_flags(&[
-                    (Flag::Model, "llama-13b"),
-                    (Flag::Cluster, "dgx-a100-80gb"),
-                    (Flag::Gpus, "-3"),
-                    (Flag::SequenceLength, "2k"),
+                    ("model", "llama-13b"),
+                    ("cluster", "dgx-a100-80gb"),
+                    ("gpus", "-3"),
+                    ("sequence-length", "2k"),
                 ]),
             ),
         ],

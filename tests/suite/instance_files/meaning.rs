@@ -101,7 +101,7 @@ fn a_cluster_file_has_the_keys_of_the_section() {
                 kind = \"measured\"\ntime_error = 0.04\nmemory_scale = 0.02\nsource = \"ours\"\n";
     std::fs::write(&path, text).expect("the folder is writable");
     let mut overrides = Overrides::none();
-    overrides.flag(Flag::Cluster, &path.to_string_lossy());
+    overrides.flag("cluster", &path.to_string_lossy());
     let instance = instance::from_text("job.toml", GOOD, Path::new(""), &overrides);
     std::fs::remove_file(&path).expect("it exists");
     let cluster = instance.expect("valid").job.cluster;
@@ -140,11 +140,11 @@ fn flags_alone_make_an_instance() {
     let config = config.to_string_lossy();
     for (model, name) in [("llama-13b", "llama-13b"), (&config, "qwen3-8b")] {
         let instance = with_flags(&[
-            (Flag::Model, model),
-            (Flag::Cluster, "dgx-a100-80gb"),
-            (Flag::Gpus, "64"),
-            (Flag::SequenceLength, "2048"),
-            (Flag::GlobalBatch, "2048"),
+            ("model", model),
+            ("cluster", "dgx-a100-80gb"),
+            ("gpus", "64"),
+            ("sequence-length", "2048"),
+            ("global-batch", "2048"),
         ]);
         let instance = instance.unwrap_or_else(|error| panic!("error: {error}"));
         assert_eq!(instance.name, format!("{name} on 64 GPUs of dgx-a100-80gb"));
@@ -211,12 +211,12 @@ fn gradients_have_the_width_that_the_instance_says() {
     assert!((narrow.memory.gradient_bytes - 2.0).abs() < 1e-12);
     assert!((narrow.speed.reduction_bytes - 4.0).abs() < 1e-12);
     let flag = [
-        (Flag::Model, "llama-13b"),
-        (Flag::Cluster, "dgx-a100-80gb"),
-        (Flag::Gpus, "64"),
-        (Flag::SequenceLength, "2048"),
-        (Flag::GlobalBatch, "512"),
-        (Flag::Gradients, "bf16"),
+        ("model", "llama-13b"),
+        ("cluster", "dgx-a100-80gb"),
+        ("gpus", "64"),
+        ("sequence-length", "2048"),
+        ("global-batch", "512"),
+        ("gradients", "bf16"),
     ];
     assert_eq!(with_flags(&flag).expect("valid").job.framework, narrow);
 }
