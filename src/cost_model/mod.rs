@@ -14,8 +14,6 @@
 //! [`evaluate`] adds them up for given stages, and the program decides the layers with the same
 //! coefficients.
 
-#[cfg(test)]
-mod allocated;
 pub mod attention;
 pub mod block;
 mod coefficients;

@@ -1,6 +1,7 @@
 //! One test binary: each links HiGHS statically.
 #![expect(clippy::print_stderr, reason = "a skipped test says so")]
 
+mod allocated;
 mod backtest;
 mod batch;
 mod calibration;

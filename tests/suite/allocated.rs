@@ -7,23 +7,22 @@
 
 use csv::StringRecord;
 
-use super::components::{MemoryComponent, StageMemory};
-use super::{Costs, memory_use};
-use crate::catalog;
-use crate::choice::Choice;
-use crate::framework::{CrossEntropy, LoggedMemory};
-use crate::job::Job;
-use crate::layout::{
+use parlayout::catalog;
+use parlayout::cost_model::components::{MemoryComponent, StageMemory};
+use parlayout::cost_model::{Costs, memory_use};
+use parlayout::framework::{CrossEntropy, LoggedMemory};
+use parlayout::job::Job;
+use parlayout::layout::{
     AttentionKernel, Checkpointing, Combination, RmsNormKernel, Schedule, SequenceParallel,
     Sharding, Stage,
 };
-use crate::transformer::{
+use parlayout::transformer::{
     Biases, Embeddings, FeedForward, Normalization, Numerics, QueryKeyNorms, SmallParts,
     Transformer,
 };
-use crate::workload::{FlopConvention, Optimizer, Precision, Workload};
+use parlayout::workload::{FlopConvention, Optimizer, Precision, Workload};
 
-const ROWS: &str = include_str!("../../tests/data/megatron-lm-ci.csv");
+const ROWS: &str = include_str!("../data/megatron-lm-ci.csv");
 
 /// A row of the file.
 struct Row<'a> {
@@ -42,8 +41,8 @@ impl Row<'_> {
         number.unwrap_or_else(|| panic!("{column} of {}", self.text("run")))
     }
 
-    fn choice<C: Choice>(&self, column: &str) -> C {
-        C::of_name(self.text(column)).unwrap_or_else(|| panic!("{column}"))
+    fn of<T>(&self, column: &str, parse: impl Fn(&str) -> Option<T>) -> T {
+        parse(self.text(column)).unwrap_or_else(|| panic!("{column} of {}", self.text("run")))
     }
 
     fn cut(&self) -> Vec<u32> {
@@ -71,11 +70,11 @@ impl Row<'_> {
             } else {
                 Embeddings::Untied
             },
-            normalization: self.choice::<Normalization>("norm"),
-            biases: self.choice::<Biases>("biases"),
+            normalization: self.of("norm", Normalization::parse),
+            biases: self.of("biases", Biases::parse),
             learned_positions: self.number("positions"),
             small_parts: SmallParts {
-                query_key_norms: self.choice::<QueryKeyNorms>("qk_norm"),
+                query_key_norms: self.of("qk_norm", QueryKeyNorms::parse),
                 ..SmallParts::default()
             },
             numerics: Numerics {
@@ -91,7 +90,7 @@ impl Row<'_> {
         let mut cluster = catalog::cluster(preset).expect("it is in the catalog");
         cluster.gpus = self.number("gpus");
         let mut framework = catalog::framework("megatron-lm").expect("it is in the catalog");
-        framework.memory.cross_entropy = self.choice::<CrossEntropy>("cross_entropy");
+        framework.memory.cross_entropy = self.of("cross_entropy", CrossEntropy::parse);
         Job {
             transformer: self.transformer(),
             cluster,
@@ -99,7 +98,7 @@ impl Row<'_> {
             workload: Workload {
                 sequence_length: self.number("seq_len"),
                 global_batch: self.number("global_batch"),
-                precision: self.choice::<Precision>("precision"),
+                precision: self.of("precision", Precision::parse),
                 optimizer: Optimizer::Adam,
                 mfu_convention: FlopConvention::Paper,
             },
@@ -117,8 +116,8 @@ impl Row<'_> {
             virtual_stages: self.number("virtual_stages"),
             micro_batch: self.number("micro_batch"),
             sequence_parallel: SequenceParallel::from(is_split),
-            sharding: Sharding::parse(self.text("sharding")).expect("a sharding"),
-            attention_kernel: self.choice::<AttentionKernel>("attention_kernel"),
+            sharding: self.of("sharding", Sharding::parse),
+            attention_kernel: self.of("attention_kernel", AttentionKernel::parse),
             rmsnorm_kernel: RmsNormKernel::Fused,
             schedule: Schedule::OneForwardOneBackward,
         }
