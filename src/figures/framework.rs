@@ -110,7 +110,7 @@ figures! {
         /// The same in an interleaved pipeline.
         retained_boundaries_interleaved: f64 =
             number("tensors per model chunk", 0.0..=100.0).or(Value::Number(0.0));
-        /// Memory taken whatever the layout (context, fragmentation).
+        /// Memory that a process takes beside its tensors, whatever the layout (context, fragmentation).
         fixed: Bytes = quantity("GB", 0.0..=LARGEST_MEMORY).seen_in_memory().fitted_within(0.0..=40e9);
         /// Memory of each communicator with several ranks.
         communicator: Bytes = quantity("GB", 0.0..=LARGEST_MEMORY);

@@ -113,7 +113,14 @@ fn fixed(job: &Job, cell: &Combination, open: AxisSet) -> f64 {
     let saved = may_be_one.into_iter().filter(|&it| it).count() as f64;
     let rank = Rank::new(job, cell);
     let layer = job.transformer.layer_weights() as f64 / rank.tensor_parallel;
-    let fixed = memory::fixed(&rank) + memory::buffers(&rank, layer);
+    let chunked = |virtual_stages: u32| {
+        let cell = Combination {
+            virtual_stages,
+            ..*cell
+        };
+        memory::buffers(&Rank::new(job, &cell), layer)
+    };
+    let fixed = memory::fixed(&rank) + chunked(1).min(chunked(2));
     (fixed - job.framework.memory.communicator * saved).value()
 }
 
