@@ -16,7 +16,7 @@ pub struct Rank<'a> {
     pub tokens: f64,
     /// Tensor-parallel ranks, `tp`.
     pub tensor_parallel: f64,
-    /// Entries of the vocabulary with padding: a multiple of the framework's times `tp`.
+    /// Entries of the vocabulary, padded where the framework does: a multiple of its own times `tp`.
     pub vocabulary: u64,
     /// `u`: the ranks among which the parts outside the tensor-parallel regions are split.
     pub sequence_split: f64,
@@ -29,8 +29,10 @@ impl<'a> Rank<'a> {
     #[must_use]
     pub fn new(job: &'a Job, combination: &'a Combination) -> Self {
         let tensor_parallel = f64::from(combination.tensor_parallel);
-        let multiple = job.framework.memory.vocabulary_multiple.max(1);
-        let multiple = u64::from(multiple) * u64::from(combination.tensor_parallel);
+        let multiple = match job.framework.memory.vocabulary_multiple {
+            0 | 1 => 1,
+            multiple => u64::from(multiple) * u64::from(combination.tensor_parallel),
+        };
         let sequences = f64::from(combination.micro_batch) * job.workload.sequence_length as f64;
         Self {
             job,

@@ -63,7 +63,7 @@ figures! {
         gradient_bytes_fp16: f64 = number("bytes", 1.0..=16.0).or(Value::Number(2.0));
         /// What the optimizer reads where gradients are narrower than fp32.
         main_gradients: MainGradients = one_of().or(Value::Name("as-kept"));
-        /// The vocabulary is padded to a multiple of this times the tensor-parallel degree.
+        /// The vocabulary is padded to a multiple of this times the tensor-parallel degree; 1: it is not.
         vocabulary_multiple: u32 = count(1..=65536).or(Value::Number(1.0));
         /// Multiplier of the counted activations, without the attention matrix.
         activation_factor: f64 =
