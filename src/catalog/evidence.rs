@@ -143,14 +143,22 @@ pub fn time_trust(cluster: &Cluster, framework: &Framework) -> TimeTrust {
     let is_stated =
         evidence == Evidence::Calibrated || calibration.kind == CalibrationKind::DataSheet;
     let stated = calibration.time_error.filter(|_| is_stated);
-    let usual = || {
-        KNOWN
-            .time_error
-            .get(&evidence.min(Evidence::SameGpuAndFramework))
-    };
+    let usual = usual_trust(evidence);
+    TimeTrust {
+        error: stated.unwrap_or(usual.error),
+        ..usual
+    }
+}
+
+/// How far to trust a step time of which as much is known, where no cluster states it.
+#[must_use]
+pub fn usual_trust(evidence: Evidence) -> TimeTrust {
+    let usual = KNOWN
+        .time_error
+        .get(&evidence.min(Evidence::SameGpuAndFramework));
     TimeTrust {
         evidence,
-        error: stated.or_else(|| usual().copied()).unwrap_or(1.0),
+        error: usual.copied().unwrap_or(1.0),
     }
 }
 

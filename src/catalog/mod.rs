@@ -33,7 +33,7 @@ pub(crate) mod written;
 pub use entries::{Entry, entries};
 pub use evidence::{
     DEVIATIONS_OF_80_PERCENT, Evidence, Mechanism, Support, TimeTrust, scarcely_measured,
-    time_trust,
+    time_trust, usual_trust,
 };
 pub use machine::Machine;
 pub use not_found::NotFound;
@@ -197,6 +197,8 @@ struct RunsSource {
     fitted: bool,
     #[serde(default)]
     clusters: BTreeMap<String, String>,
+    /// Line rate of all network ports of a node in one direction, in GB/s, if it is not the data sheet's.
+    ports: Option<f64>,
 }
 
 /// What runs that do not say were trained with, if it is not the habit of their framework.
@@ -268,6 +270,13 @@ pub fn is_fitted_to(source: &str) -> bool {
 pub fn cluster_of_source(source: &str, gpu: &str) -> Option<&'static str> {
     let clusters = &SOURCES.get(source)?.clusters;
     clusters.get(gpu).map(String::as_str)
+}
+
+/// Line rate of all network ports of a node of this source in one direction, in GB/s, where its account
+/// states another than the data sheet's.
+#[must_use]
+pub fn ports_of_source(source: &str) -> Option<f64> {
+    SOURCES.get(source)?.ports
 }
 
 /// A GPU by its catalog name.

@@ -20,6 +20,17 @@ pub struct GivenLayout<'a> {
     pub vocabulary: Vocabulary,
     /// Predicted step time, from which the unit of time follows.
     pub step_time: Seconds,
+    /// Whether it must fit.
+    pub memory: MemoryCheck,
+}
+
+/// Whether a layout must fit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MemoryCheck {
+    /// By its predicted peak.
+    Checked,
+    /// What decides its peak is not known: it may be chosen.
+    Unknown,
 }
 
 /// The `count` best of the layouts that fit at the accepted risk of running out of memory, the best first;
@@ -51,7 +62,7 @@ impl Cost {
         let capacity = capacity_at_risk(job, &layout.combination, max_oom_risk);
         Self {
             profit: quantum.parts_per_billion(job, units.step_time(&layout.stages)),
-            fits: units.peak(layout) <= capacity,
+            fits: given.memory == MemoryCheck::Unknown || units.peak(layout) <= capacity,
         }
     }
 }

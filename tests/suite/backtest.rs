@@ -11,7 +11,7 @@ use crate::support::{project, snapshot};
 const RUNS: &str = "tests/data/backtest.csv";
 
 /// Runs the command and demands an exit code.
-fn run(arguments: &[&str], code: i32) -> (String, String) {
+pub(crate) fn run(arguments: &[&str], code: i32) -> (String, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_parlayout"))
         .arg("backtest")
         .args(arguments)

@@ -14,6 +14,7 @@ mod fuzz;
 mod instance_files;
 mod instances;
 mod interleaving;
+mod leave_out;
 mod limits;
 mod logs;
 mod measured;

@@ -4,7 +4,7 @@
 
 use parlayout::laboratory::backtest::{self, Case, contenders};
 use parlayout::laboratory::runs::{self, RunSetups, RunsFile};
-use parlayout::planner::given_layouts::{self, GivenLayout};
+use parlayout::planner::given_layouts::{self, GivenLayout, MemoryCheck};
 
 use crate::readme;
 use crate::support::project;
@@ -28,6 +28,7 @@ fn given<'a>(case: &'a Case) -> GivenLayout<'a> {
         layout: &case.modelled.layout,
         vocabulary: case.modelled.vocabulary,
         step_time: case.modelled.prediction.step_time,
+        memory: MemoryCheck::Checked,
     }
 }
 

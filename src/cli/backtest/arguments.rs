@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use parlayout::laboratory::backtest::Belief;
+use parlayout::laboratory::backtest::{Belief, LeaveOut};
 use parlayout::laboratory::report::backtest::By;
 
 use parlayout::report::shell_word;
@@ -37,8 +37,12 @@ pub(crate) struct BacktestArguments {
     /// where all come from one source.
     #[arg(long, value_name = "WHAT", value_parser = one_of(By::NAMES, By::parse))]
     pub(super) by: Option<By>,
-    /// Predict every group by a fit to the other groups of its source.
-    #[arg(long, conflicts_with = "calibrate_on")]
+    /// Predict every source, framework or generation of GPUs by one fit to the runs of all others; or
+    /// every group by a fit to the other groups of its source.
+    #[arg(long, value_name = "WHAT", value_parser = one_of(LeaveOut::NAMES, LeaveOut::parse), conflicts_with = "calibrate_on")]
+    pub(super) leave_out: Option<LeaveOut>,
+    /// The same as `--leave-out group`.
+    #[arg(long, conflicts_with_all = ["calibrate_on", "leave_out"], hide = true)]
     pub(super) leave_one_out: bool,
     /// Calibrate on this many random runs of each source and score the others.
     #[arg(long, value_name = "N")]
@@ -56,7 +60,7 @@ pub(crate) struct BacktestArguments {
     pub(super) seed: u64,
     /// What is believed before a fit: the catalog's figures (`shipped`, the default for
     /// `--calibrate-on`), what was believed before the paper's runs were seen (`before-fit`, the
-    /// default for `--leave-one-out`), or one wide profile for every framework on the data-sheet
+    /// default for `--leave-out group`), or one wide profile for every framework on the data-sheet
     /// cluster (`generic`).
     #[arg(long, value_name = "WHICH", value_parser = one_of(Belief::NAMES, Belief::parse))]
     pub(super) priors: Option<Belief>,
@@ -101,13 +105,27 @@ impl BacktestArguments {
         if self.calibrate_on.is_some() && self.format == BacktestFormat::Csv {
             bail!("`--format csv` has no rows for `--calibrate-on`\nhint: `--format json` has");
         }
-        if self.priors.is_some() && self.calibrate_on.is_none() && !self.leave_one_out {
+        let fits = self.calibrate_on.is_some() || self.left_out() == Some(LeaveOut::Group);
+        if self.priors.is_some() && !fits {
             bail!(
-                "`--priors` says where a fit starts, and none is asked for\nhint: add \
-                 `--leave-one-out` or `--calibrate-on 10`"
+                "`--priors` says where the fit to one source starts, and none is asked for\nhint: add \
+                 `--leave-out group` or `--calibrate-on 10`"
+            );
+        }
+        let given = self.cluster.is_some() || self.framework.is_some();
+        if given && self.left_out().is_some_and(|by| by != LeaveOut::Group) {
+            bail!(
+                "`--leave-out` takes the clusters and frameworks of the runs' sources\nhint: omit \
+                 `--cluster` and `--framework`"
             );
         }
         Ok(())
+    }
+
+    /// What is left out of fits.
+    pub(super) fn left_out(&self) -> Option<LeaveOut> {
+        self.leave_out
+            .or(self.leave_one_out.then_some(LeaveOut::Group))
     }
 }
 

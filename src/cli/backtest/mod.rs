@@ -1,6 +1,7 @@
 //! `parlayout backtest`.
 
 mod arguments;
+mod pool;
 
 use std::num::NonZeroUsize;
 
@@ -9,7 +10,7 @@ use parlayout::catalog;
 use parlayout::cluster::Cluster;
 use parlayout::files;
 use parlayout::instance;
-use parlayout::laboratory::backtest::{self, Belief, Case, DrawOptions};
+use parlayout::laboratory::backtest::{self, Belief, Case, DrawOptions, LeaveOut};
 use parlayout::laboratory::calibrate::Residuals;
 use parlayout::laboratory::report::backtest::{Answer, BacktestReport, TransferReport, csv, page};
 use parlayout::laboratory::runs::{RunSetups, RunsFile, Skip, Skipped};
@@ -32,13 +33,18 @@ pub(crate) fn run(arguments: &BacktestArguments, colour: Colour) -> Result<u8> {
     let machine = machine.transpose()?;
     let given = machine.as_ref().map(|machine| as_given(&machine.cluster));
     let mut setups = RunSetups::new(machine, arguments.framework.as_deref())?;
-    if arguments.priors == Some(Belief::Generic) {
+    let left_out = arguments.left_out();
+    let pooled = left_out.filter(|&by| by != LeaveOut::Group);
+    if arguments.priors == Some(Belief::Generic) || pooled.is_some() {
         setups = setups.from_data_sheets();
     }
     let (cases, skipped) = backtest::cases(&files, |run| setups.model(run));
     let answer = if let Some(runs) = arguments.calibrate_on {
         Answer::new(vec![], Some(draw(arguments, &cases, &setups, runs)?))
-    } else if arguments.leave_one_out {
+    } else if let Some(by) = pooled {
+        let report = pool::leave_out(arguments, &cases, skipped, &setups, by)?;
+        Answer::new(vec![report], None)
+    } else if left_out.is_some() {
         Answer::new(leave_one_out(arguments, &cases, &skipped, &setups)?, None)
     } else {
         let in_sample = fitted_sources(&cases);

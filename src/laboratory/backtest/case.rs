@@ -1,11 +1,13 @@
 //! A measured run beside what the cost model says of it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
+use crate::catalog::{self, TimeTrust};
 use crate::cost_model::components::StageMemory;
 use crate::cost_model::flops;
 use crate::job::Job;
 use crate::laboratory::runs::{Modelled, Run, RunsFile, Skip, Skipped, Status};
+use crate::laboratory::statistics::median;
 use crate::quantity::Seconds;
 
 /// A run that ended by training or by running out of memory, with its prediction.
@@ -17,9 +19,11 @@ pub struct Case<'a> {
     pub group: String,
     /// What the cost model says of it.
     pub modelled: Modelled,
-    /// Mean measured utilisation over the runs that are alike in every column of job and layout;
+    /// Median measured utilisation of the runs that are alike in every column of job and layout;
     /// `None` where none of them has a representative speed.
     pub measured_mfu: Option<f64>,
+    /// How far to trust the predicted step time.
+    pub trust: TimeTrust,
     /// Number of the layout: the same for runs that are alike.
     pub layout_number: usize,
 }
@@ -31,7 +35,7 @@ impl Case<'_> {
         self.modelled.prediction.mfu.value()
     }
 
-    /// The run's measured utilisation, or the mean of runs alike, where its speed is
+    /// The run's measured utilisation, or the median of runs alike, where its speed is
     /// representative.
     #[must_use]
     pub fn timed(&self) -> Option<f64> {
@@ -42,6 +46,12 @@ impl Case<'_> {
     #[must_use]
     pub fn mfu_error(&self) -> Option<f64> {
         Some(self.predicted_mfu() / self.timed()? - 1.0)
+    }
+
+    /// Predicted over measured step time, less 1; where the speed is representative.
+    #[must_use]
+    pub fn time_error(&self) -> Option<f64> {
+        Some(self.timed()? / self.predicted_mfu() - 1.0)
     }
 
     /// Predicted over measured peak memory, less 1; where the run trained and logged it.
@@ -71,9 +81,8 @@ impl Case<'_> {
     }
 }
 
-/// The run's own utilisation, where its speed is representative: the stated one; computed from its
-/// step time where there is none, or where no vocabulary is stated, without which nobody knows
-/// what a stated utilisation counts.
+/// The run's own utilisation, where its speed is representative: computed from its step time; the stated
+/// one where there is none.
 fn own_mfu(run: &Run, job: &Job) -> Option<f64> {
     if run.status != Status::Ok || !run.timing_usable {
         return None;
@@ -82,11 +91,7 @@ fn own_mfu(run: &Run, job: &Job) -> Option<f64> {
         .step_time
         .filter(|&time| time > 0.0)
         .map(|time| flops::utilisation(job, Seconds::new(time)).value());
-    let stated = run.mfu.filter(|&mfu| mfu > 0.0);
-    match run.vocabulary {
-        None | Some(0) => from_time.or(stated),
-        Some(_) => stated.or(from_time),
-    }
+    from_time.or(run.mfu.filter(|&mfu| mfu > 0.0))
 }
 
 /// The runs of the files that trained or ran out of memory, each with what `predict` says of it,
@@ -113,13 +118,15 @@ pub fn cases(
             cases.push(Case {
                 run,
                 group: group(run),
+                trust: trust(&modelled),
                 modelled,
                 measured_mfu: None,
                 layout_number: *numbers.entry(key).or_insert(next),
             });
         }
     }
-    take_means(&mut cases, numbers.len());
+    part_groups(&mut cases);
+    take_medians(&mut cases, numbers.len());
     (cases, Skipped::by_reason(skips))
 }
 
@@ -156,17 +163,46 @@ fn layout_fields<'a>(file: &RunsFile, run: &'a Run) -> Vec<&'a str> {
     fields.map(|(_, field)| field).collect()
 }
 
-/// Gives every case the mean utilisation of its layout.
-fn take_means(cases: &mut [Case], layouts: usize) {
-    let mut sums = vec![(0.0, 0_u32); layouts];
+/// How far to trust a step time by what the catalog knows of runs like it.
+fn trust(modelled: &Modelled) -> TimeTrust {
+    let (job, layout) = (&modelled.job, &modelled.layout);
+    catalog::time_trust(&job.cluster, &job.framework)
+        .leaning_on(&catalog::scarcely_measured(&layout.combination))
+}
+
+/// Releases, number formats, tasks and the routing of experts move a job more than layouts do: runs are
+/// compared within one. Groups with several are parted, and named by what differs.
+fn part_groups(cases: &mut [Case]) {
+    let parts = |run: &'_ Run| {
+        [&run.software, &run.precision, &run.task, &run.load_balance].map(Clone::clone)
+    };
+    let mut seen: BTreeMap<(String, String), Vec<[String; 4]>> = BTreeMap::new();
     for case in &*cases {
-        if let Some(mfu) = own_mfu(case.run, &case.modelled.job) {
-            sums[case.layout_number].0 += mfu;
-            sums[case.layout_number].1 += 1;
+        let key = (case.run.source.clone(), case.group.clone());
+        let known = seen.entry(key).or_default();
+        let own = parts(case.run);
+        if !known.contains(&own) {
+            known.push(own);
         }
     }
     for case in cases {
-        let (sum, count) = sums[case.layout_number];
-        case.measured_mfu = (count > 0).then(|| sum / f64::from(count));
+        let known = &seen[&(case.run.source.clone(), case.group.clone())];
+        for (index, own) in parts(case.run).into_iter().enumerate() {
+            if known.iter().any(|other| other[index] != own) {
+                let own = if own.is_empty() { "unstated" } else { &own };
+                case.group = format!("{}, {own}", case.group);
+            }
+        }
+    }
+}
+
+/// Gives every case the median utilisation of its layout.
+fn take_medians(cases: &mut [Case], layouts: usize) {
+    let mut measured = vec![Vec::new(); layouts];
+    for case in &*cases {
+        measured[case.layout_number].extend(own_mfu(case.run, &case.modelled.job));
+    }
+    for case in cases {
+        case.measured_mfu = median(&measured[case.layout_number]);
     }
 }

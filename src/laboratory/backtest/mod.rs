@@ -12,7 +12,10 @@ mod case;
 mod draws;
 pub mod findings;
 mod held_out;
+mod intervals;
 mod leave_one_out;
+mod leave_out;
+mod mechanisms;
 mod pick;
 pub mod random;
 mod reliability;
@@ -22,7 +25,10 @@ mod settings;
 pub use case::{Case, cases};
 pub use draws::{DrawOptions, Transfer, transfers};
 pub use held_out::HeldOut;
+pub use intervals::Interval;
 pub use leave_one_out::leave_one_out;
+pub use leave_out::{LeaveOut, leave_out, timed_sources};
+pub use mechanisms::MechanismScores;
 pub use pick::{Contender, Pick, contenders, pick};
 pub use reliability::{Reliability, ReliabilityBin};
 pub use scores::{Errors, Picks, Scores, Verdicts};
@@ -30,6 +36,7 @@ pub use settings::{Belief, Setting, settings};
 
 use crate::laboratory::by_name;
 use crate::laboratory::runs::{Assumed, assumed};
+use crate::laboratory::statistics::{mean, median};
 
 use scores::Group;
 
@@ -59,8 +66,33 @@ pub struct Backtest {
     pub sources: Vec<Scope>,
     /// Scores of all runs together.
     pub total: Scores,
+    /// Means and medians of the sources' scores; null where there is one source.
+    pub of_sources: Option<OfSources>,
+    /// Scores of the runs that lean on each mechanism.
+    pub mechanisms: Vec<MechanismScores>,
+    /// Stated intervals of step times, and how many runs they hold.
+    pub intervals: Vec<Interval>,
     /// Said and true risk of running out of memory, by source that has such runs, then of all.
     pub reliability: Vec<Reliability>,
+}
+
+/// Statistics over sources, each with the same weight.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct OfSources {
+    /// Means of the sources' scores.
+    pub mean: Scores,
+    /// Their medians.
+    pub median: Scores,
+}
+
+impl OfSources {
+    fn new(sources: &[Scope]) -> Option<Self> {
+        let all: Vec<&Scores> = sources.iter().map(|scope| &scope.scores).collect();
+        (all.len() > 1).then(|| Self {
+            mean: Scores::summary(&all, |values| mean(values.iter().copied())),
+            median: Scores::summary(&all, median),
+        })
+    }
 }
 
 /// Scores the cases, picking layouts at each of the accepted risks of running out of memory.
@@ -83,7 +115,14 @@ pub fn score(cases: &[Case], risks: &[f64]) -> Backtest {
     };
     let sources = by_name(&groups, |group| &group.cases[0].run.source);
     let all: Vec<&Group> = groups.iter().collect();
+    let sources: Vec<Scope> = sources
+        .iter()
+        .map(|(source, parts)| scope(source, None, parts))
+        .collect();
     Backtest {
+        of_sources: OfSources::new(&sources),
+        mechanisms: MechanismScores::of(cases),
+        intervals: Interval::of(cases),
         risks: risks.to_vec(),
         assumed: assumed(cases.iter().map(|case| (case.run, &case.modelled))),
         groups: named
@@ -91,10 +130,7 @@ pub fn score(cases: &[Case], risks: &[f64]) -> Backtest {
             .zip(&groups)
             .map(|(((source, group), _), part)| scope(source, Some(group), &[part]))
             .collect(),
-        sources: sources
-            .iter()
-            .map(|(source, parts)| scope(source, None, parts))
-            .collect(),
+        sources,
         total: Scores::of(&all, risks),
         reliability: reliability(cases),
     }

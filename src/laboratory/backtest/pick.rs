@@ -2,9 +2,9 @@
 
 use crate::laboratory::by_name;
 use crate::laboratory::runs::Status;
-use crate::laboratory::statistics::mean;
+use crate::laboratory::statistics::{mean, median};
 use crate::layout::{AttentionKernel, Checkpointing, RmsNormKernel};
-use crate::planner::given_layouts::{self, GivenLayout};
+use crate::planner::given_layouts::{self, GivenLayout, MemoryCheck};
 
 use super::case::Case;
 
@@ -16,7 +16,7 @@ pub(super) const TOP: usize = 3;
 pub struct Contender<'a> {
     /// The first run of that layout.
     pub case: &'a Case<'a>,
-    /// Mean measured utilisation of its runs; those that ran out of memory count as 0.
+    /// Median measured utilisation of its runs; those that ran out of memory count as 0.
     pub measured: f64,
 }
 
@@ -33,9 +33,12 @@ pub fn contenders<'a>(group: &[&'a Case<'a>]) -> Vec<Contender<'a>> {
     });
     let valued: Vec<(&Case, f64)> = valued.collect();
     let layouts = by_name(&valued, |(case, _)| case.layout_number);
-    let contender = |alike: &Vec<&(&'a Case<'a>, f64)>| Contender {
-        case: alike[0].0,
-        measured: mean(alike.iter().map(|(_, value)| *value)).unwrap_or_default(),
+    let contender = |alike: &Vec<&(&'a Case<'a>, f64)>| {
+        let values: Vec<f64> = alike.iter().map(|(_, value)| *value).collect();
+        Contender {
+            case: alike[0].0,
+            measured: median(&values).unwrap_or_default(),
+        }
     };
     layouts.iter().map(|(_, alike)| contender(alike)).collect()
 }
@@ -55,8 +58,8 @@ pub struct Pick {
     pub random: f64,
 }
 
-/// Picks among the contenders of one group at the accepted risk of running out of memory; `None`
-/// with fewer than two, or where none trained. The solver is asked for its `top` best.
+/// Picks among the contenders of one group at the accepted risk of running out of memory, of which nobody
+/// knows where a run does not state what decides it; `None` with fewer than two, or where none trained. The solver is asked for its `top` best.
 #[must_use]
 pub fn pick(contenders: &[Contender], max_oom_risk: f64, top: usize) -> Option<Pick> {
     let best = contenders.iter().map(|it| it.measured).fold(0.0, f64::max);
@@ -68,6 +71,10 @@ pub fn pick(contenders: &[Contender], max_oom_risk: f64, top: usize) -> Option<P
         layout: &it.case.modelled.layout,
         vocabulary: it.case.modelled.vocabulary,
         step_time: it.case.modelled.prediction.step_time,
+        memory: match it.case.modelled.unstated {
+            None => MemoryCheck::Checked,
+            Some(_) => MemoryCheck::Unknown,
+        },
     });
     let chosen = given_layouts::best(&layouts.collect::<Vec<_>>(), max_oom_risk, top);
     let chosen: Vec<f64> = chosen
@@ -76,7 +83,11 @@ pub fn pick(contenders: &[Contender], max_oom_risk: f64, top: usize) -> Option<P
         .collect();
     let fitting = contenders.iter();
     let fitting: Vec<&Contender> = fitting
-        .filter(|it| it.case.modelled.prediction.oom_probability <= max_oom_risk)
+        .filter(|it| {
+            it.case
+                .oom_probability()
+                .is_none_or(|risk| risk <= max_oom_risk)
+        })
         .collect();
     let mean_share = |some: &[&Contender]| {
         let shares = some.iter().map(|it| it.measured / best);

@@ -4,7 +4,9 @@ use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
 use super::case::Case;
+use super::intervals;
 use super::pick::Pick;
+use crate::laboratory::by_name;
 use crate::laboratory::statistics::{mean, median, spearman};
 
 /// Out-of-memory verdicts: a run is said to fit where its probability of running out is below one
@@ -43,6 +45,15 @@ impl Verdicts {
         verdicts
     }
 
+    /// Adds those on other runs.
+    pub(super) fn add(&mut self, other: Self) {
+        self.runs += other.runs;
+        self.right += other.right;
+        self.false_fits += other.false_fits;
+        self.false_ooms += other.false_ooms;
+        self.none += other.none;
+    }
+
     /// Share that is right; `None` of nothing.
     #[must_use]
     pub fn share(&self) -> Option<f64> {
@@ -61,6 +72,8 @@ pub struct Errors {
     pub median: f64,
     /// Mean error: above 0 where predictions are too high.
     pub bias: f64,
+    /// Standard deviation of the errors.
+    pub spread: f64,
 }
 
 impl Errors {
@@ -68,11 +81,13 @@ impl Errors {
     #[must_use]
     pub fn of(errors: &[f64]) -> Option<Self> {
         let absolute: Vec<f64> = errors.iter().map(|error| error.abs()).collect();
+        let bias = mean(errors.iter().copied())?;
         Some(Self {
             runs: errors.len(),
             mean: mean(absolute.iter().copied())?,
             median: median(&absolute)?,
-            bias: mean(errors.iter().copied())?,
+            bias,
+            spread: mean(errors.iter().map(|error| (error - bias).powi(2)))?.sqrt(),
         })
     }
 }
@@ -125,6 +140,11 @@ pub struct Scores {
     /// Predicted utilisation; `None` where no run has a representative speed.
     #[serde(rename = "mfu_error")]
     pub mfu: Option<Errors>,
+    /// Predicted step time, of the same runs.
+    #[serde(rename = "time_error")]
+    pub time: Option<Errors>,
+    /// Share of those runs that are within the stated 80 % interval.
+    pub within_interval: Option<f64>,
     /// Spearman's rank correlation of predicted and measured utilisation, mean over groups.
     #[serde(rename = "rank_correlation_in_group")]
     pub rank_in_group: Option<f64>,
@@ -159,7 +179,9 @@ impl Scores {
             .flat_map(|group| group.cases.iter().copied())
             .collect();
         let all = Sample::of(&cases);
-        let in_group = groups.iter().filter_map(|it| Sample::of(&it.cases).rank());
+        let in_group = groups
+            .iter()
+            .filter_map(|it| Sample::of(&layouts(&it.cases)).rank());
         let picks = risks.iter().enumerate().map(|(index, &risk)| {
             let picks: Vec<Pick> = groups.iter().filter_map(|it| it.picks[index]).collect();
             Picks::of(&picks, risk)
@@ -167,12 +189,78 @@ impl Scores {
         Self {
             verdicts: all.verdicts,
             mfu: all.mfu(),
+            time: all.time(),
+            within_interval: intervals::share_within(&cases),
             rank_in_group: mean(in_group),
             rank: all.rank(),
             peak: all.peak(),
             picks: picks.collect(),
         }
     }
+}
+
+/// Statistics of the scores of several sources, each with the same weight; counts are sums.
+impl Scores {
+    /// A statistic of every score that there is.
+    pub(super) fn summary(all: &[&Self], statistic: fn(&[f64]) -> Option<f64>) -> Self {
+        let of = |score: &dyn Fn(&Self) -> Option<f64>| {
+            let found: Vec<f64> = all.iter().filter_map(|scores| score(scores)).collect();
+            statistic(&found)
+        };
+        let errors = |errors: fn(&Self) -> Option<Errors>| {
+            Some(Errors {
+                runs: all
+                    .iter()
+                    .filter_map(|it| errors(it))
+                    .map(|it| it.runs)
+                    .sum(),
+                mean: of(&|it| Some(errors(it)?.mean))?,
+                median: of(&|it| Some(errors(it)?.median))?,
+                bias: of(&|it| Some(errors(it)?.bias))?,
+                spread: of(&|it| Some(errors(it)?.spread))?,
+            })
+        };
+        let risks = all.first().map_or(0, |scores| scores.picks.len());
+        let picks = |index: usize| {
+            let found = || all.iter().filter_map(move |it| it.picks[index]);
+            let share = |share: fn(&Picks) -> f64| of(&|it| it.picks[index].as_ref().map(share));
+            Some(Picks {
+                max_oom_risk: found().next()?.max_oom_risk,
+                groups: found().map(|it| it.groups).sum(),
+                solver: share(|it| it.solver)?,
+                top_three: share(|it| it.top_three)?,
+                rule_of_thumb: share(|it| it.rule_of_thumb)?,
+                random: share(|it| it.random)?,
+                ran_out_of_memory: found().map(|it| it.ran_out_of_memory).sum(),
+                nothing_fits: found().map(|it| it.nothing_fits).sum(),
+            })
+        };
+        let mut verdicts = Verdicts::default();
+        for scores in all {
+            verdicts.add(scores.verdicts);
+        }
+        Self {
+            verdicts,
+            mfu: errors(|it| it.mfu),
+            time: errors(|it| it.time),
+            within_interval: of(&|it| it.within_interval),
+            rank_in_group: of(&|it| it.rank_in_group),
+            rank: of(&|it| it.rank),
+            peak: errors(|it| it.peak),
+            picks: (0..risks).map(picks).collect(),
+        }
+    }
+}
+
+/// One case a layout: measured figures of runs alike are the same.
+fn layouts<'a>(cases: &[&'a Case<'a>]) -> Vec<&'a Case<'a>> {
+    let timed: Vec<&Case> = cases
+        .iter()
+        .copied()
+        .filter(|case| case.timed().is_some())
+        .collect();
+    let by_layout = by_name(&timed, |case| case.layout_number);
+    by_layout.iter().map(|(_, alike)| *alike[0]).collect()
 }
 
 /// Pairs below which a rank correlation says nothing.
@@ -208,11 +296,7 @@ impl Sample {
         self.utilisations.extend_from_slice(&other.utilisations);
         self.peaks.extend_from_slice(&other.peaks);
         self.picks.extend_from_slice(&other.picks);
-        self.verdicts.runs += other.verdicts.runs;
-        self.verdicts.right += other.verdicts.right;
-        self.verdicts.false_fits += other.verdicts.false_fits;
-        self.verdicts.false_ooms += other.verdicts.false_ooms;
-        self.verdicts.none += other.verdicts.none;
+        self.verdicts.add(other.verdicts);
     }
 
     /// Rank correlation of predicted and measured utilisation, where there are pairs enough.
@@ -224,6 +308,13 @@ impl Sample {
     pub(super) fn mfu(&self) -> Option<Errors> {
         let pairs = self.utilisations.iter();
         let errors = pairs.map(|(predicted, measured)| predicted / measured - 1.0);
+        Errors::of(&errors.collect::<Vec<_>>())
+    }
+
+    /// Errors of predicted step times.
+    fn time(&self) -> Option<Errors> {
+        let pairs = self.utilisations.iter();
+        let errors = pairs.map(|(predicted, measured)| measured / predicted - 1.0);
         Errors::of(&errors.collect::<Vec<_>>())
     }
 

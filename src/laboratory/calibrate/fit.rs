@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
 use super::discrepancy;
-use super::least_squares::{self, Minimum, soft};
+use super::least_squares::{self, EXACT, Minimum, soft};
 use super::observation::Observation;
 use super::priors::{Prior, Priors};
 use super::simulator::Simulator;
@@ -174,7 +174,7 @@ fn fit_part(
     let mut simulator = Simulator::new(runs, &fitted.setup);
     let priors = simulator.visible(&priors.only(seen).list, seen);
     let cluster = &fitted.setup.cluster;
-    let minimum = least_squares::minimise(priors.len(), weight, |at, residuals| {
+    let minimum = least_squares::minimise(priors.len(), weight, EXACT, |at, residuals| {
         simulator.set(&priors, at);
         let predicted = simulator.predicted(seen).into_iter();
         residuals.extend(

@@ -8,6 +8,8 @@ use nalgebra::{DMatrix, DVector, Dyn};
 
 /// Step of the forward differences, in prior standard deviations.
 const STEP: f64 = 1e-5;
+/// Relative change of the sum of squares at which nothing is left to gain.
+pub(super) const EXACT: f64 = 1e-10;
 /// Most evaluations for each unknown.
 const PATIENCE: usize = 60;
 
@@ -20,12 +22,14 @@ pub(super) struct Minimum {
     pub(super) jacobian: DMatrix<f64>,
 }
 
-/// Minimises `sum_j z_j(y)^2 + weight^2 sum_i y_i^2` from `y = 0`. Unknowns count prior standard
+/// Minimises `sum_j z_j(y)^2 + weight^2 sum_i y_i^2` from `y = 0`, until the sum changes relatively by less
+/// than `tolerance`. Unknowns count prior standard
 /// deviations. `residuals` keeps its parameters within bounds, beyond which only the second sum changes, and
 /// so draws the unknown back to the bound.
 pub(super) fn minimise(
     unknowns: usize,
     weight: f64,
+    tolerance: f64,
     residuals: impl FnMut(&[f64], &mut Vec<f64>),
 ) -> Minimum {
     let problem = Problem {
@@ -41,7 +45,7 @@ pub(super) fn minimise(
     }
     let (problem, _) = LevenbergMarquardt::new()
         .with_patience(PATIENCE)
-        .with_tol(1e-10)
+        .with_tol(tolerance)
         .minimize(problem);
     let jacobian = problem.differences();
     Minimum {
@@ -125,7 +129,7 @@ mod tests {
     fn a_line_is_found_and_the_prior_pulls() {
         let data = [(1.0, 2.1), (2.0, 3.9), (3.0, 6.0)];
         let fit = |weight| {
-            let minimum = minimise(1, weight, |at, values| {
+            let minimum = minimise(1, weight, EXACT, |at, values| {
                 values.extend(data.iter().map(|(x, y)| at[0] * x - y));
             });
             minimum.at[0]

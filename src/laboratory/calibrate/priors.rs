@@ -131,6 +131,50 @@ impl Priors {
     }
 }
 
+/// Whose a shared figure is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Belonging {
+    /// Of all.
+    Nobody,
+    /// Of a generation of GPUs.
+    Generation,
+    /// Of a framework.
+    Framework,
+    /// Of a source of runs: what makes all its runs fast or slow alike, which nobody else learns from.
+    Source,
+}
+
+/// Priors of the figures that runs of many sources share, before any run is seen (catalog/priors.toml,
+/// `shared` and `generic`). A median of 0 stands for the figure of the data sheet or the kernel's
+/// benchmark, and its bounds are factors of that.
+pub(super) fn shared(setup: &Setup) -> Vec<(Prior, Belonging)> {
+    let tables = [
+        (&BELIEFS.shared.network, Belonging::Nobody),
+        (&BELIEFS.shared.kernels, Belonging::Generation),
+        (&BELIEFS.generic, Belonging::Framework),
+        (&BELIEFS.shared.source, Belonging::Source),
+    ];
+    let mut all = Vec::new();
+    for (table, belonging) in tables {
+        for prior in listed(table) {
+            let own = setup.number(prior.parameter);
+            let is_relative = prior.median <= 0.0 && prior.sigma > 0.0;
+            let prior = if is_relative {
+                Prior {
+                    median: own,
+                    lower: own * prior.lower,
+                    upper: own * prior.upper,
+                    ..prior
+                }
+            } else {
+                prior
+            };
+            all.push((prior, belonging));
+        }
+    }
+    all
+}
+
 /// Priors by key: median, standard deviation, bounds.
 fn listed(table: &BTreeMap<String, [f64; 4]>) -> Vec<Prior> {
     let list = table.iter().map(|(key, prior)| {
@@ -157,6 +201,16 @@ struct Beliefs {
     frameworks: BTreeMap<String, Sigmas>,
     before_fit: BTreeMap<String, [f64; 4]>,
     generic: BTreeMap<String, [f64; 4]>,
+    shared: Shared,
+}
+
+/// Figures that no framework owns, in a fit to the runs of many sources.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Shared {
+    network: BTreeMap<String, [f64; 4]>,
+    kernels: BTreeMap<String, [f64; 4]>,
+    source: BTreeMap<String, [f64; 4]>,
 }
 
 type Sigmas = BTreeMap<String, f64>;
@@ -209,7 +263,15 @@ mod tests {
             assert!(catalog::accelerator(name).is_ok(), "{name}");
         }
         assert_eq!(BELIEFS.before_fit.len(), 18);
-        for key in BELIEFS.generic.keys().chain(BELIEFS.before_fit.keys()) {
+        let shared = &BELIEFS.shared;
+        let shared = [&shared.network, &shared.kernels, &shared.source];
+        let shared = shared.into_iter().flat_map(BTreeMap::keys);
+        for key in BELIEFS
+            .generic
+            .keys()
+            .chain(BELIEFS.before_fit.keys())
+            .chain(shared)
+        {
             assert!(Figure::named(key).is_some(), "{key}");
         }
     }

@@ -117,6 +117,11 @@ pub fn fits(oom_probability: f64) -> &'static str {
 /// on nodes with as many ports as GPUs (`catalog/clusters.toml`).
 const LINE_RATE_REACHED: f64 = 0.7;
 
+/// What training reaches of `gigabytes` per second, the line rate of a node's ports.
+pub(super) fn reached_of_line_rate(gigabytes: f64) -> BytesPerSecond {
+    BytesPerSecond::new(gigabytes * 1e9 * LINE_RATE_REACHED)
+}
+
 /// Figures of cluster and framework that a row states for itself.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Stated {

@@ -9,11 +9,12 @@ use crate::figures::Figure;
 use crate::framework::Framework;
 use crate::layout::Sharding;
 
-use super::model_run::{Modelled, Skip, model, readable};
+use super::model_run::{Modelled, Skip, model, reached_of_line_rate, readable};
 use super::record::Run;
 
-/// A GPU whose memory the source does not state, and the data-sheet cluster that stands in.
-const UNSTATED_MEMORY: (&str, &str) = ("a100", "dgx-a100-80gb");
+/// GPUs whose memory sources do not state, and the data-sheet clusters that stand in.
+const UNSTATED_MEMORY: [(&str, &str); 2] =
+    [("a100", "dgx-a100-80gb"), ("mi300x", "mi300x-platform")];
 
 /// Cluster and framework, whose figures predictions rest on.
 #[derive(Debug, Clone, PartialEq)]
@@ -94,6 +95,10 @@ impl RunSetups {
     pub fn setup(&self, run: &Run) -> Result<Setup, Skip> {
         let mut setup = self.usual_setup(run)?;
         catalog::follow_source(&run.source, &run.software, &mut setup.framework);
+        let ports = catalog::ports_of_source(&run.source);
+        if let (ClusterOrigin::DataSheet, None, Some(ports)) = (self.origin, &self.machine, ports) {
+            setup.cluster.inter_node_bandwidth = reached_of_line_rate(ports);
+        }
         Ok(setup)
     }
 
@@ -166,11 +171,11 @@ fn preset(run: &Run, origin: ClusterOrigin) -> Option<&'static str> {
     if let Some(preset) = catalog::cluster_of_source(&run.source, &run.gpu).filter(|_| by_source) {
         return Some(preset);
     }
-    let (unstated, stand_in) = UNSTATED_MEMORY;
-    if run.gpu == unstated {
-        return Some(stand_in);
+    let unstated = UNSTATED_MEMORY.iter().find(|(gpu, _)| run.gpu == *gpu);
+    match unstated {
+        Some((_, stand_in)) => Some(stand_in),
+        None => catalog::data_sheet_cluster(&run.gpu),
     }
-    catalog::data_sheet_cluster(&run.gpu)
 }
 
 /// Fully sharded runs are FSDP's habit, others Megatron-LM's.

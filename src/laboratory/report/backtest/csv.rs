@@ -1,12 +1,12 @@
 //! A backtest as comma-separated values: one row a scope and accepted risk.
 
-use super::metrics::{PEAKS, PICKS, UTILISATION, VERDICTS};
+use super::metrics::{PEAKS, PICKS, TIME, UTILISATION, VERDICTS};
 use super::{Answer, BacktestReport};
 use crate::laboratory::backtest::{Picks, Scores};
 use crate::report::document::rounded;
 use crate::report::{csv_number, csv_of};
 
-/// The scores of every group, every source and all runs, in this order, for each report. Shares
+/// The scores of every group, every source and all runs, then means and medians of sources, for each report. Shares
 /// go from 0 to 1; what does not apply is empty.
 #[must_use]
 pub fn csv(answer: &Answer) -> String {
@@ -21,7 +21,9 @@ fn figures(
     picks: Option<&Picks>,
 ) -> (Vec<&'static str>, Vec<Option<f64>>) {
     let parts = [VERDICTS, UTILISATION, PEAKS].map(|metrics| metrics.csv(scores));
-    let parts = parts.into_iter().chain([PICKS.csv(picks)]);
+    let parts = parts
+        .into_iter()
+        .chain([PICKS.csv(picks), TIME.csv(scores)]);
     parts
         .flat_map(|(names, values)| names.into_iter().zip(values))
         .unzip()
@@ -38,6 +40,11 @@ fn rows(report: &BacktestReport) -> Vec<Vec<String>> {
         rows.extend(scope_rows(names, &scope.scores));
     }
     rows.extend(scope_rows([report.name, "all", "", ""], &backtest.total));
+    if let Some(of_sources) = &backtest.of_sources {
+        let names = |scope| [report.name, scope, "", ""];
+        rows.extend(scope_rows(names("mean of sources"), &of_sources.mean));
+        rows.extend(scope_rows(names("median of sources"), &of_sources.median));
+    }
     rows
 }
 

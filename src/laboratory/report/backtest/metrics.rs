@@ -57,6 +57,33 @@ pub(super) const UTILISATION: Metrics<Scores> = Metrics {
     },
 };
 
+/// Predicted step time.
+pub(super) const TIME: Metrics<Scores> = Metrics {
+    names: &[
+        ("time_runs", "runs", "timed", count),
+        ("time_error_mean", "mean", "time error %, mean", percent),
+        ("time_error_median", "median", "median", percent),
+        ("time_bias", "bias", "bias", signed_percent),
+        ("time_spread", "spread", "spread", percent),
+        (
+            "within_interval",
+            "in 80 %",
+            "in 80 % interval, %",
+            one_decimal,
+        ),
+        ("", "rank in group", "rank in group", share),
+    ],
+    values: |scores| {
+        let mut values = errors(scores.time);
+        values.extend([
+            scores.time.map(|it| it.spread),
+            scores.within_interval,
+            scores.rank_in_group,
+        ]);
+        values
+    },
+};
+
 /// Predicted peak memory.
 pub(super) const PEAKS: Metrics<Scores> = Metrics {
     names: &[

@@ -35,6 +35,9 @@ pub struct BacktestReport<'a> {
     /// Which scopes have a row.
     #[serde(skip)]
     pub by: By,
+    /// Which errors its tables show.
+    #[serde(skip)]
+    pub errors: ErrorsOf,
     /// The runs with their predictions.
     #[serde(skip)]
     pub cases: Vec<Case<'a>>,
@@ -60,6 +63,7 @@ impl<'a> BacktestReport<'a> {
                 1 => By::Group,
                 _ => By::Source,
             },
+            errors: ErrorsOf::Utilisation,
             findings: findings::findings(&cases),
             skipped: Vec::new(),
             cases,
@@ -86,6 +90,15 @@ choice!(
         Source = "source",
     }
 );
+
+/// What errors of speed are of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErrorsOf {
+    /// The utilisation, as papers state it.
+    Utilisation,
+    /// The step time, with its stated interval.
+    StepTime,
+}
 
 /// Calibrations on a few random runs, scored on the others.
 #[derive(Debug, Serialize, JsonSchema)]

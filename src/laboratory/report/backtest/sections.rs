@@ -1,10 +1,10 @@
 //! What a backtest found, as tables of words and numbers.
 
-use super::metrics::{Metrics, PEAKS, PICKS, UTILISATION, VERDICTS, missing, one_decimal};
+use super::metrics::{Metrics, PEAKS, PICKS, TIME, UTILISATION, VERDICTS, missing, one_decimal};
 use super::tables::Section;
-use super::{BacktestReport, By, Width, starred};
+use super::{BacktestReport, By, ErrorsOf, Width, starred};
 use crate::laboratory::backtest::findings::SourceFindings;
-use crate::laboratory::backtest::{Case, Reliability, Scope, Scores};
+use crate::laboratory::backtest::{Case, MechanismScores, Reliability, Scope, Scores};
 use crate::report::layout_text::line;
 use crate::report::table::Table;
 
@@ -14,6 +14,10 @@ pub(super) fn sections(report: &BacktestReport, width: Width) -> Vec<Section> {
         Width::Narrow => narrow_scores(report),
         Width::Wide => vec![summary(report)],
     };
+    if report.errors == ErrorsOf::StepTime {
+        sections.push(mechanisms(&report.backtest.mechanisms));
+        sections.push(intervals(report));
+    }
     sections.push(assumed(report));
     sections.extend(report.backtest.reliability.iter().map(reliability));
     sections.extend(report.findings.iter().map(findings));
@@ -31,19 +35,33 @@ pub(super) fn comparison(reports: &[BacktestReport]) -> Section {
         .iter()
         .map(|report| (report.name.to_owned(), &report.backtest.total));
     let risks = reports.first().map(|report| &report.backtest.risks[..]);
-    summary_of("predicted by", totals.collect(), risks.unwrap_or_default())
+    summary_of(
+        "predicted by",
+        totals.collect(),
+        risks.unwrap_or_default(),
+        UTILISATION,
+    )
 }
 
 /// One row a scope with every score.
 fn summary(report: &BacktestReport) -> Section {
-    summary_of("runs of", scopes(report), &report.backtest.risks)
+    let speed = match report.errors {
+        ErrorsOf::Utilisation => UTILISATION,
+        ErrorsOf::StepTime => TIME,
+    };
+    summary_of("runs of", scopes(report), &report.backtest.risks, speed)
         .noting([PICK_NOTE])
         .noting(left_out_note(report))
 }
 
-fn summary_of(first: &str, rows: Vec<(String, &Scores)>, risks: &[f64]) -> Section {
+fn summary_of(
+    first: &str,
+    rows: Vec<(String, &Scores)>,
+    risks: &[f64],
+    speed: Metrics<Scores>,
+) -> Section {
     let mut header = vec![first.to_owned()];
-    let parts = [VERDICTS, UTILISATION, PEAKS];
+    let parts = [VERDICTS, speed, PEAKS];
     let titles = parts.iter().flat_map(|metrics| metrics.wide(None).0);
     header.extend(titles.chain(["groups"]).map(str::to_owned));
     for risk in risks {
@@ -106,6 +124,10 @@ fn scopes<'a>(report: &'a BacktestReport) -> Vec<(String, &'a Scores)> {
     if rows.len() != 1 {
         rows.push(("all".to_owned(), &backtest.total));
     }
+    if let (By::Source, Some(of_sources)) = (report.by, &backtest.of_sources) {
+        rows.push(("mean of sources".to_owned(), &of_sources.mean));
+        rows.push(("median of sources".to_owned(), &of_sources.median));
+    }
     rows
 }
 
@@ -115,12 +137,19 @@ fn narrow_scores(report: &BacktestReport) -> Vec<Section> {
         let rows = rows.iter().map(|(name, scores)| (name, Some(*scores)));
         narrow(title, &metrics, rows)
     };
-    let mut sections = vec![
-        scores("Out-of-memory verdicts", VERDICTS).noting([VERDICT_NOTE]),
-        scores(
+    let speed = match report.errors {
+        ErrorsOf::Utilisation => (
             "Predicted MFU: relative errors in %, and rank correlation with the measured",
             UTILISATION,
         ),
+        ErrorsOf::StepTime => (
+            "Predicted step time: relative errors in %, and rank correlation of MFU",
+            TIME,
+        ),
+    };
+    let mut sections = vec![
+        scores("Out-of-memory verdicts", VERDICTS).noting([VERDICT_NOTE]),
+        scores(speed.0, speed.1),
         scores("Predicted peak memory: relative errors in %", PEAKS),
     ];
     for (index, risk) in report.backtest.risks.iter().enumerate() {
@@ -147,6 +176,49 @@ fn narrow<'a, T: 'static>(
         counted.then_some(row)
     });
     Section::new(title, header, rows)
+}
+
+/// Errors by mechanism, means of sources.
+fn mechanisms(mechanisms: &[MechanismScores]) -> Section {
+    let header = ["runs with", "sources"]
+        .into_iter()
+        .chain(TIME.narrow(None).0);
+    let rows = mechanisms.iter().map(|it| {
+        let cells = TIME.narrow(Some(&it.scores)).1;
+        [vec![it.mechanism.to_owned(), it.sources.to_string()], cells].concat()
+    });
+    Section::new(
+        "Errors of step times in %, by mechanism: means of sources",
+        header,
+        rows,
+    )
+}
+
+/// Whether the stated intervals hold 80 % of runs.
+fn intervals(report: &BacktestReport) -> Section {
+    let header = [
+        "known of runs like these",
+        "said, %",
+        "runs",
+        "sources",
+        "within, %",
+        "80 % were in",
+    ];
+    let rows = report.backtest.intervals.iter().map(|it| {
+        vec![
+            it.evidence.to_string(),
+            format!("±{:.0}", it.half_width * 100.0),
+            it.runs.to_string(),
+            it.sources.to_string(),
+            one_decimal(it.within),
+            format!("±{:.0}", it.held * 100.0),
+        ]
+    });
+    Section::new(
+        "Stated intervals of step times: 80 % of runs should be within",
+        header,
+        rows,
+    )
 }
 
 /// What the runs of each source were predicted with.
