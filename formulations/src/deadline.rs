@@ -10,8 +10,17 @@ pub struct Deadline(End);
 #[derive(Debug, Clone, Copy)]
 enum End {
     Never,
-    At(Instant),
+    At(Instant, Parts),
     AfterLooks(&'static Looks),
+}
+
+/// Whether a phase may use up all of the time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Parts {
+    /// Each its part: what is known at the end is of use.
+    Shares,
+    /// Yes: without the phases after it nothing is of use.
+    Whole,
 }
 
 /// The time was over before the answer was known.
@@ -42,7 +51,16 @@ impl Deadline {
     #[must_use]
     pub fn after(limit: Option<Duration>) -> Self {
         let end = limit.and_then(|limit| Instant::now().checked_add(limit));
-        Self(end.map_or(End::Never, End::At))
+        Self(end.map_or(End::Never, |end| End::At(end, Parts::Shares)))
+    }
+
+    /// The same end for a search that is of no use unless it comes to its own: its phases share no time out.
+    #[must_use]
+    pub fn undivided(self) -> Self {
+        match self.0 {
+            End::At(end, _) => Self(End::At(end, Parts::Whole)),
+            _ => self,
+        }
     }
 
     /// Over when it has been looked at so often: with it a test ends a search at any of its steps, on any
@@ -60,8 +78,8 @@ impl Deadline {
     #[must_use]
     pub fn earlier(self, other: Self) -> Self {
         match (self.0, other.0) {
-            (End::At(one), End::At(another)) => Self(End::At(one.min(another))),
-            (End::Never, _) | (End::At(_), End::AfterLooks(_)) => other,
+            (End::At(one, parts), End::At(another, _)) => Self(End::At(one.min(another), parts)),
+            (End::Never, _) | (End::At(..), End::AfterLooks(_)) => other,
             _ => self,
         }
     }
@@ -70,7 +88,9 @@ impl Deadline {
     #[must_use]
     pub fn part(self, parts: u32) -> Self {
         match self.0 {
-            End::At(_) => self.earlier(Self::after(self.left().map(|left| left / parts))),
+            End::At(_, Parts::Shares) => {
+                self.earlier(Self::after(self.left().map(|left| left / parts)))
+            }
             _ => self,
         }
     }
@@ -80,7 +100,7 @@ impl Deadline {
     pub fn left(self) -> Option<Duration> {
         match self.0 {
             End::Never => None,
-            End::At(end) => Some(end.saturating_duration_since(Instant::now())),
+            End::At(end, _) => Some(end.saturating_duration_since(Instant::now())),
             End::AfterLooks(looks) => {
                 let is_over = looks.taken.fetch_add(1, Ordering::Relaxed) >= looks.most;
                 Some(if is_over {
@@ -129,6 +149,7 @@ mod tests {
             assert_eq!(other.earlier(one).is_over(), is_over);
         }
         assert!(never.left().is_none() && never.part(4).left().is_none());
+        assert!(later.undivided().part(4).left() > Some(Duration::from_mins(15)));
         let part = later.part(4).left().expect("it has an end");
         assert!(part <= Duration::from_secs(250), "{part:?}");
         assert!(!Deadline::after(Some(Duration::MAX)).is_over());

@@ -12,6 +12,7 @@ mod goal;
 mod instance_arguments;
 mod logs;
 mod price;
+mod progress;
 mod runs;
 mod solve;
 mod verify;
@@ -131,7 +132,7 @@ pub(crate) fn run() -> Result<ExitCode> {
         Command::Verify(arguments) => verify::run(&arguments, colour)?,
         Command::Diff(arguments) => diff::run(&arguments, colour)?,
         Command::Backtest(arguments) => backtest::run(&arguments, colour)?,
-        Command::Calibrate(arguments) => calibrate::run(&arguments, colour)?,
+        Command::Calibrate(arguments) => calibrate::run(arguments, colour)?,
         Command::Export(arguments) => export::run(&arguments)?,
         Command::Catalog(arguments) => catalog::run(&arguments, colour)?,
         Command::Completions { shell } => {

@@ -6,13 +6,14 @@ use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use parlayout::files;
 use parlayout::instance::Instance;
-use parlayout::planner::{Best, PlanOptions};
-use parlayout::price::{self, MORE_GPUS, Sought};
+use parlayout::planner::{Best, PlanOptions, Progress};
+use parlayout::price::{self, FrontKind, MORE_GPUS, Sought};
 use parlayout::report::document::{ParetoDocument, PriceDocument};
 use parlayout::report::{Answer, Colour, Document, Style};
 
 use super::goal;
 use super::instance_arguments::InstanceArguments;
+use super::progress::bar;
 use super::solve::SearchArguments;
 use super::{INFEASIBLE, SOLVED, STOPPED, print, style};
 
@@ -70,7 +71,9 @@ pub(crate) fn run(arguments: &PriceArguments, colour: Colour) -> Result<u8> {
     if let Some(choice) = arguments.pareto {
         return front(arguments, choice, &instance, &options, &style);
     }
-    let prices = price::price(&instance, &options)?;
+    let prices = solving("changes", |progress| {
+        price::price(&instance, &options, progress)
+    })?;
     let document = PriceDocument::new(&instance, &prices);
     print(&match arguments.format {
         PriceFormat::Table => document.text(&style),
@@ -82,6 +85,17 @@ pub(crate) fn run(arguments: &PriceArguments, colour: Colour) -> Result<u8> {
         Best::Optimal(_) if prices.offers.iter().all(|offer| offer.best.is_proven()) => SOLVED,
         _ => STOPPED,
     })
+}
+
+/// Shows how many of what are solved.
+fn solving<T>(what: &str, solve: impl FnOnce(&Progress) -> T) -> T {
+    let bar = bar(Some(0), &format!("{what} solved"));
+    let solved = solve(&|done, all| {
+        bar.set_length(all as u64);
+        bar.set_position(done as u64);
+    });
+    bar.finish_and_clear();
+    solved
 }
 
 fn front(
@@ -99,7 +113,13 @@ fn front(
             Sought::Gpus(goal::counts(instance, from, to, most)?)
         }
     };
-    let found = price::front(instance, &sought, options)?;
+    let found = solving(
+        match sought.kind() {
+            FrontKind::MemoryMfu => "ranges of memory",
+            FrontKind::GpusTime => "numbers of GPUs",
+        },
+        |progress| price::front(instance, &sought, options, progress),
+    )?;
     let document = ParetoDocument::new(instance, &found);
     if let Some(path) = &arguments.svg {
         write_svg(path, &document.svg())?;

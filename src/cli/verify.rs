@@ -1,17 +1,16 @@
 //! `parlayout verify`.
 
-use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use parlayout::files::{self, Content};
 use parlayout::planner::Deadline;
 use parlayout::report::Colour;
 use parlayout::verify::{self, Options, VerdictStatus};
 
+use super::progress::bar;
 use super::solve::seconds;
 use super::{Format, REJECTED, SOLVED, STOPPED, print, style};
 
@@ -33,7 +32,7 @@ pub(crate) fn run(arguments: &VerifyArguments, colour: Colour) -> Result<u8> {
     let path = &arguments.answer;
     let context = || format!("cannot read `{}`", path.display());
     let text = files::read_text(path, Content::Answer)?;
-    let bar = progress();
+    let bar = bar(None, "combinations searched");
     let options = Options {
         deadline: Deadline::after(arguments.time_limit),
         progress: &|done, all| {
@@ -51,18 +50,4 @@ pub(crate) fn run(arguments: &VerifyArguments, colour: Colour) -> Result<u8> {
         VerdictStatus::Accepted => SOLVED,
         VerdictStatus::Rejected => REJECTED,
     })
-}
-
-/// Combinations searched, on a terminal.
-fn progress() -> ProgressBar {
-    let target = if std::io::stderr().is_terminal() {
-        ProgressDrawTarget::stderr()
-    } else {
-        ProgressDrawTarget::hidden()
-    };
-    let bar = ProgressBar::with_draw_target(None, target);
-    match ProgressStyle::with_template("{bar:40} {pos}/{len} combinations searched") {
-        Ok(style) => bar.with_style(style),
-        Err(_) => bar,
-    }
 }

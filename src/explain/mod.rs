@@ -115,7 +115,7 @@ fn best_plan(instance: &Instance, deadline: Deadline) -> Result<Option<Plan>, Pl
     deadline.check()?;
     let options = PlanOptions {
         alternatives: 0,
-        deadline,
+        deadline: deadline.undivided(),
         ..PlanOptions::default()
     };
     match planner::plan(instance, &options)? {

@@ -50,9 +50,10 @@ pub struct CostTable<'a> {
     pub extent: Extent,
 }
 
-/// The part of a time limit that the listing may take is one over this, and costs as much again: what
-/// follows takes about twice as long.
+/// The part of a time limit that the listing may take is one over this: what follows takes longer.
 const LISTING: u32 = 4;
+/// The part of what is then left that costs may take, and of what is left then that rounding them may.
+const COSTS: u32 = 3;
 
 /// Combinations whose costs are computed between two looks at the clock.
 const ENTRIES_UNTIMED: usize = 64;
@@ -69,13 +70,7 @@ impl<'a> CostTable<'a> {
     #[must_use]
     pub fn within(instance: &'a Instance, formulation: Formulation, deadline: Deadline) -> Self {
         let listed = space::list_until(instance, deadline.part(LISTING));
-        Self::of(
-            instance,
-            formulation,
-            listed,
-            quantum,
-            deadline.part(LISTING),
-        )
+        Self::of(instance, formulation, listed, quantum, deadline)
     }
 
     /// The same in the finest unit of time, for searches that need no small numbers.
@@ -100,9 +95,10 @@ impl<'a> CostTable<'a> {
                 costs.len() - 1
             })
         };
+        let share = deadline.part(COSTS);
         let mut entries: Vec<Entry> = Vec::with_capacity(listed.combinations.len());
         for (number, &(candidate, broken)) in listed.combinations.iter().enumerate() {
-            if number % ENTRIES_UNTIMED == ENTRIES_UNTIMED - 1 && deadline.is_over() {
+            if number % ENTRIES_UNTIMED == ENTRIES_UNTIMED - 1 && share.is_over() {
                 listed.is_cut = true;
                 break;
             }
@@ -114,11 +110,12 @@ impl<'a> CostTable<'a> {
         }
         let layers = instance.job.transformer.layers;
         let quantum = unit(&costs, layers);
-        let mut lists = StageLists::default();
-        let units: Vec<CombinationUnits> = costs
-            .iter()
-            .map(|costs| CombinationUnits::sharing(costs, quantum, &mut lists))
-            .collect();
+        let units = rounded(&costs, quantum, deadline.part(COSTS));
+        let is_reached = |entry: &Entry| entry.units.is_none_or(|index| index < units.len());
+        if let Some(end) = entries.iter().position(|entry| !is_reached(entry)) {
+            listed.is_cut = true;
+            entries.truncate(end);
+        }
         drop(costs);
         Self {
             instance,
@@ -159,6 +156,17 @@ impl<'a> CostTable<'a> {
             extent: self.extent,
         }
     }
+}
+
+/// The first costs in whole numbers, as many as there is time for.
+fn rounded(costs: &[Costs], quantum: Quantum, deadline: Deadline) -> Vec<CombinationUnits> {
+    let mut lists = StageLists::default();
+    let timely = (0..costs.len()).take_while(|number| {
+        number % ENTRIES_UNTIMED != ENTRIES_UNTIMED - 1 || !deadline.is_over()
+    });
+    let units =
+        timely.map(|number| CombinationUnits::sharing(&costs[number], quantum, &mut lists));
+    units.collect()
 }
 
 /// The unit of time for a space: fine enough for the layers of every combination that may be near the best.

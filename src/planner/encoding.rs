@@ -42,21 +42,27 @@ pub fn encode(
     deadline: Deadline,
 ) -> Encoded {
     let shown = excluding == Excluding::Shown && table.applied_before.is_empty();
+    // What may be best first.
+    let mut order: Vec<(i64, usize)> = (screening.bounds.iter().enumerate())
+        .filter_map(|(index, bound)| match *bound {
+            ChoiceBound::Open(value) => Some((value, index)),
+            ChoiceBound::Infeasible if shown => Some((i64::MAX, index)),
+            _ => None,
+        })
+        .collect();
+    order.sort_unstable();
     let mut variants: Vec<(usize, Variant)> = Vec::new();
-    for (index, bound) in screening.bounds.iter_mut().enumerate() {
-        match *bound {
-            // What is known to have a plan is always part of the program.
-            ChoiceBound::Open(value) if screening.quick != Some(index) && deadline.is_over() => {
-                *bound = ChoiceBound::Unreached(value.saturating_sub(screening.slack));
-            }
-            ChoiceBound::Infeasible if !shown || deadline.is_over() => {}
-            ChoiceBound::Open(_) | ChoiceBound::Infeasible => {
-                let of_choice = groups::variants(table, &screening.choices[index]);
-                variants.extend(of_choice.into_iter().map(|variant| (index, variant)));
-            }
-            ChoiceBound::Pruned(_) | ChoiceBound::Unreached(_) => {}
+    for (value, index) in order {
+        // What is known to have a plan is always part of the program.
+        if screening.quick == Some(index) || !deadline.is_over() {
+            let of_choice = groups::variants(table, &screening.choices[index]);
+            variants.extend(of_choice.into_iter().map(|variant| (index, variant)));
+        } else if let ChoiceBound::Open(_) = screening.bounds[index] {
+            let bound = value.saturating_sub(screening.slack);
+            screening.bounds[index] = ChoiceBound::Unreached(bound);
         }
     }
+    variants.sort_by_key(|(index, _)| *index);
     let combinations: Vec<Combination> = variants
         .iter()
         .map(|(index, _)| screening.choices[*index].combination)
@@ -78,7 +84,7 @@ pub fn encode(
         units: table.quantum.solver_units(),
         ..Data::default()
     };
-    if excluding == Excluding::Shown {
+    if excluding == Excluding::Shown && !deadline.is_over() {
         exclude(table, &mut axes, &mut data);
     }
     data.axes = axes.axes;

@@ -3,6 +3,8 @@
 //! The formulation `layout choice` is a restriction of the same program: the framework's own even cut, and
 //! one checkpointing flag for all layers as an axis of the combination.
 
+use std::sync::Arc;
+
 use formulations::staged::{
     Group, Partition as ProgramPartition, Plan, RecomputeRule, Stage, near_even, plan_of,
 };
@@ -119,120 +121,126 @@ enum Cut {
 pub fn relaxed(table: &CostTable, choice: &Choice) -> Variant {
     let mut cuts = cuts(table, choice);
     let widest = cuts.pop().unwrap_or_else(|| open(table, choice));
-    variant(table, choice, &widest, RecomputeRule::Free, 0)
+    let stages = stages(table, choice, &widest, 0);
+    variant(table, choice, stages, &widest, RecomputeRule::Free)
 }
 
 /// Every way to use the choice that the framework's rules allow.
 #[must_use]
 pub fn variants(table: &CostTable, choice: &Choice) -> Vec<Variant> {
-    let ways = ways(table, choice);
-    (0..)
-        .zip(ways)
-        .map(|(index, (cut, rule))| with_head(table, choice, &cut, rule, index))
-        .collect()
+    let of_cut = |cut: Cut| {
+        let rules = recompute_rules(table, choice, &cut);
+        of_rules(table, choice, &cut, rules)
+    };
+    let all = cuts(table, choice).into_iter().flat_map(of_cut);
+    let mut variants: Vec<Variant> = all.collect();
+    for (index, variant) in (0..).zip(&mut variants) {
+        variant.group.rank += i64::min(index, MOST_VARIANTS - 1);
+    }
+    variants
 }
 
 /// The variants of the choice of which one needs the least memory on every stage.
 #[must_use]
 pub fn lightest_variants(table: &CostTable, choice: &Choice) -> Vec<Variant> {
-    let ways = ways(table, choice).into_iter();
-    ways.filter(|(_, rule)| !matches!(rule, RecomputeRule::Uniform { .. }))
-        .map(|(cut, rule)| with_head(table, choice, &cut, rule, 0))
-        .collect()
-}
-
-/// Every cut with every rule on checkpointing.
-fn ways(table: &CostTable, choice: &Choice) -> Vec<(Cut, RecomputeRule)> {
     let of_cut = |cut: Cut| {
-        let rules = recompute_rules(table, choice, &cut).into_iter();
-        rules.map(move |rule| (cut.clone(), rule))
+        let mut rules = recompute_rules(table, choice, &cut);
+        rules.retain(|rule| !matches!(rule, RecomputeRule::Uniform { .. }));
+        of_rules(table, choice, &cut, rules)
     };
     cuts(table, choice).into_iter().flat_map(of_cut).collect()
 }
 
-/// The objective of a good plan of the choice, if one is found quickly: the framework's cut or the
-/// near-even one with the least recomputation that fits; where rows concern the layers, the best of
-/// some near-even cuts that keeps them.
-#[must_use]
-pub fn quick_objective(table: &CostTable, choice: &Choice) -> Option<i64> {
-    let cuts = cuts(table, choice).into_iter();
-    cuts.filter_map(|cut| quick_objective_of(table, choice, &cut))
-        .min()
+/// A good plan of a choice.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Quick {
+    /// Its objective, or a little more.
+    pub objective: i64,
+    /// Which of the [`variants`] it is of.
+    pub variant: usize,
+    /// Layers of each stage.
+    pub layers: Vec<i64>,
 }
 
-fn quick_objective_of(table: &CostTable, choice: &Choice, cut: &Cut) -> Option<i64> {
+/// A good plan of the choice, if one is found quickly: the framework's cut or the near-even one with the
+/// least recomputation that fits; where rows concern the layers, the best of some near-even cuts that
+/// keeps them.
+#[must_use]
+pub fn quick(table: &CostTable, choice: &Choice) -> Option<Quick> {
+    let mut before = 0;
+    let mut best: Option<Quick> = None;
+    for cut in cuts(table, choice) {
+        let rules = recompute_rules(table, choice, &cut);
+        let of_cut = of_rules(table, choice, &cut, rules);
+        let found = quick_of(table, choice, &cut, &of_cut).map(|found| Quick {
+            variant: before + found.variant,
+            ..found
+        });
+        best = best.into_iter().chain(found).min_by_key(|it| it.objective);
+        before += of_cut.len();
+    }
+    best
+}
+
+/// The same among the variants of one cut.
+fn quick_of(table: &CostTable, choice: &Choice, cut: &Cut, variants: &[Variant]) -> Option<Quick> {
     let layers = i64::from(table.instance.job.transformer.layers);
+    let has_rows = constraints::concern_layers(table.instance);
     let middle_is_equal = table.instance.job.framework.partition == Partition::FirstAndLast;
-    if constraints::concern_layers(table.instance) || matches!(cut, Cut::Open(_)) && middle_is_equal
-    {
-        return best_trial(table, choice, cut);
-    }
-    let value = |rule: RecomputeRule| {
-        let group = with_head(table, choice, cut, rule, 0).group;
-        match cut {
-            Cut::Fixed(cut) => plan_of(&group, 0, &table.layers, cut).map(|plan| plan.objective),
-            Cut::Open(_) => near_even(&group, layers),
-        }
-    };
-    let rules = recompute_rules(table, choice, cut);
-    // Among uniform counts the least that fits is quickest: the cut is the same for all.
-    let (uniform, others): (Vec<RecomputeRule>, Vec<RecomputeRule>) = rules
-        .into_iter()
-        .partition(|rule| matches!(rule, RecomputeRule::Uniform { .. }));
-    let first = uniform.partition_point(|&rule| value(rule).is_none());
-    let uniform = uniform.get(first).copied();
-    others.into_iter().chain(uniform).filter_map(value).min()
-}
-
-/// The plan of a variant of a choice that [`quick_objective`] found, or one as good.
-#[must_use]
-pub fn quick_plan(
-    table: &CostTable,
-    choice: &Choice,
-    variant: &Variant,
-    group: usize,
-) -> Option<Plan> {
-    let layers = i64::from(table.instance.job.transformer.layers);
-    let stages = variant.group.stages.len() as i64;
-    let (even, rest) = (layers / stages, layers % stages);
-    let own = |stage: i64| even + i64::from((1..=rest).contains(&stage));
-    let ways = cuts(table, choice);
-    let mut tried: Vec<Vec<i64>> = ways
-        .iter()
-        .flat_map(|cut| trials(table, choice, cut))
-        .collect();
-    tried.push((0..stages).map(own).collect());
-    let within = |cut: &&Vec<i64>| is_within(cut, &variant.group);
-    let plans = tried.iter().filter(within);
-    let plans = plans.filter_map(|cut| plan_of(&variant.group, group, &table.layers, cut));
-    plans
-        .filter(|plan| constraints::keeps(table.instance, &variant.layout(choice, plan)))
-        .min_by_key(|plan| plan.objective)
-}
-
-/// The cut where it is fixed, else some near-even ones.
-fn trials(table: &CostTable, choice: &Choice, cut: &Cut) -> Vec<Vec<i64>> {
-    let layers = i64::from(table.instance.job.transformer.layers);
     match cut {
-        Cut::Fixed(cut) => vec![cut.clone()],
-        Cut::Open(_) => trial_cuts(&relaxed(table, choice).group, layers),
+        Cut::Open(fewest) if !has_rows && !middle_is_equal => {
+            let (stages, all) = (fewest.len() as i64, layers);
+            let (even, rest) = (all / stages, all % stages);
+            let own = |stage: i64| even + i64::from((1..=rest).contains(&stage));
+            let objective = |variant: &Variant| near_even(&variant.group, layers);
+            let (objective, variant) = least(variants, objective)?;
+            Some(Quick {
+                objective,
+                variant,
+                layers: (0..stages).map(own).collect(),
+            })
+        }
+        _ => {
+            let tried = match cut {
+                Cut::Fixed(cut) => vec![cut.clone()],
+                Cut::Open(_) => trial_cuts(&relaxed(table, choice).group, layers),
+            };
+            let best = tried.into_iter().filter_map(|layers| {
+                let objective = |variant: &Variant| {
+                    let plan = plan_of(&variant.group, 0, &table.layers, &layers)?;
+                    let layout = has_rows.then(|| variant.layout(choice, &plan));
+                    let keeps = layout.is_none_or(|it| constraints::keeps(table.instance, &it));
+                    keeps.then_some(plan.objective)
+                };
+                let (objective, variant) = least(variants, objective)?;
+                Some(Quick {
+                    objective,
+                    variant,
+                    layers,
+                })
+            });
+            best.min_by_key(|it| it.objective)
+        }
     }
 }
 
-/// The least objective over some cuts that keep every row.
-fn best_trial(table: &CostTable, choice: &Choice, cut: &Cut) -> Option<i64> {
-    let cuts = trials(table, choice, cut);
-    let rules = recompute_rules(table, choice, cut).into_iter();
-    let objectives = rules.filter_map(|rule| {
-        let variant = with_head(table, choice, cut, rule, 0);
-        let plans = cuts
-            .iter()
-            .filter_map(|cut| plan_of(&variant.group, 0, &table.layers, cut));
-        plans
-            .filter(|plan| constraints::keeps(table.instance, &variant.layout(choice, plan)))
-            .map(|plan| plan.objective)
-            .min()
-    });
+/// The least objective of the variants of one cut, and of which. Among uniform counts the least that fits is
+/// quickest.
+fn least(
+    variants: &[Variant],
+    objective: impl Fn(&Variant) -> Option<i64>,
+) -> Option<(i64, usize)> {
+    let is_uniform = |it: &Variant| matches!(it.group.recompute, RecomputeRule::Uniform { .. });
+    let first = variants.iter().position(is_uniform).unwrap_or(0);
+    let uniform = variants[first..]
+        .iter()
+        .take_while(|it| is_uniform(it))
+        .count();
+    let uniform = first..first + uniform;
+    let fitting = variants[uniform.clone()].partition_point(|it| objective(it).is_none());
+    let others = (0..variants.len()).filter(|index| !uniform.contains(index));
+    let tried = others.chain(uniform.clone().nth(fitting));
+    let objectives = tried.filter_map(|index| Some((objective(&variants[index])?, index)));
     objectives.min()
 }
 
@@ -277,7 +285,7 @@ fn trial_cuts(group: &Group, layers: i64) -> Vec<Vec<i64>> {
 /// Whether every stage has no fewer and no more layers than it may, and those in the middle are equal where
 /// they have to be.
 fn is_within(cut: &[i64], group: &Group) -> bool {
-    let mut bounds = cut.iter().zip(&group.stages);
+    let mut bounds = cut.iter().zip(group.stages.iter());
     let middle = &cut[1.min(cut.len() - 1)..cut.len() - 1];
     bounds.all(|(&own, stage)| (stage.lower_layers..=stage.upper_layers).contains(&own))
         && (group.partition == ProgramPartition::Free || middle.windows(2).all(|it| it[0] == it[1]))
@@ -403,52 +411,65 @@ fn counts_head(choice: &Choice, cut: &Cut) -> bool {
     chunks > 1 && !matches!(cut, Cut::Fixed(cut) if has_equal_chunks(cut))
 }
 
-/// The variant with the memory of a head that counts as a layer.
-fn with_head(
+/// A variant for each rule on checkpointing, all with this cut; those whose stages are alike share them.
+fn of_rules(
     table: &CostTable,
     choice: &Choice,
     cut: &Cut,
-    rule: RecomputeRule,
-    index: i64,
-) -> Variant {
-    let mut variant = variant(table, choice, cut, rule, index);
-    let group = &mut variant.group;
-    if let Some(last) = group.stages.last_mut()
-        && counts_head(choice, cut)
-    {
-        last.fixed_memory += last.in_flight
-            * match rule {
-                RecomputeRule::AllLayers { mode } => group.modes[mode].activation,
-                _ => group.kinds[0].activation,
-            };
-    }
-    variant
-}
-
-fn variant(
-    table: &CostTable,
-    choice: &Choice,
-    cut: &Cut,
-    rule: RecomputeRule,
-    index: i64,
-) -> Variant {
+    rules: Vec<RecomputeRule>,
+) -> Vec<Variant> {
+    let counts_head = counts_head(choice, cut);
     let units = &table.units[choice.units];
     let modes = modes(table, choice);
+    let mut known: Option<(i64, Arc<[Stage]>)> = None;
+    let of_rule = |rule: RecomputeRule| {
+        // What the head keeps, where it counts as a layer.
+        let kept = match rule {
+            _ if !counts_head => 0,
+            RecomputeRule::AllLayers { mode } => units.modes[modes[mode] as usize].activation,
+            _ => units.layer.activation,
+        };
+        let last = known.take().filter(|(of, _)| *of == kept);
+        let (_, shared) = last.unwrap_or_else(|| (kept, stages(table, choice, cut, kept)));
+        known = Some((kept, shared.clone()));
+        variant(table, choice, shared, cut, rule)
+    };
+    rules.into_iter().map(of_rule).collect()
+}
+
+/// The stages of a choice, the last of which keeps so much more for each chunk in flight.
+fn stages(table: &CostTable, choice: &Choice, cut: &Cut, kept_by_head: i64) -> Arc<[Stage]> {
+    let units = &table.units[choice.units];
     let most = most_layers(table, cut);
+    let last = units.stages.len() - 1;
     let stages = units.stages.iter().enumerate().map(|(stage, own)| {
         let (lower_layers, upper_layers) = match cut {
             Cut::Fixed(cut) => (cut[stage], cut[stage]),
             Cut::Open(fewest) => (fewest[stage], most),
         };
+        let head = if stage == last { kept_by_head } else { 0 };
         Stage {
+            fixed_memory: own.fixed_memory + own.in_flight * head,
             lower_layers,
             upper_layers,
             ..*own
         }
     });
+    stages.collect()
+}
+
+fn variant(
+    table: &CostTable,
+    choice: &Choice,
+    stages: Arc<[Stage]>,
+    cut: &Cut,
+    rule: RecomputeRule,
+) -> Variant {
+    let units = &table.units[choice.units];
+    let modes = modes(table, choice);
     let group = Group {
         values: Vec::new(),
-        stages: stages.collect(),
+        stages,
         weights: units.weights,
         constant: units.constant,
         kinds: vec![units.layer],
@@ -464,7 +485,7 @@ fn variant(
             _ => ProgramPartition::Free,
         },
         capacity: table.capacity_of(&choice.combination),
-        rank: choice.rank as i64 * MOST_VARIANTS + index.min(MOST_VARIANTS - 1),
+        rank: choice.rank as i64 * MOST_VARIANTS,
     };
     Variant { group, modes }
 }

@@ -144,6 +144,9 @@ impl Best {
     }
 }
 
+/// Told how many of how many instances are solved, from any thread.
+pub type Progress<'a> = dyn Fn(usize, usize) + Sync + 'a;
+
 /// Finds the best layout of the instance alone.
 ///
 /// # Errors

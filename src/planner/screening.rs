@@ -6,7 +6,7 @@ use crate::axis::AxisSet;
 
 use super::classes::{self, Thresholds};
 use super::cost_table::CostTable;
-use super::groups::{Choice, choices, quick_objective, relaxed};
+use super::groups::{self, Choice, choices, relaxed};
 use super::objective::least_step_time;
 use super::{Deadline, Pruning};
 
@@ -67,7 +67,7 @@ pub fn screen(
     let choices = choices(table);
     let candidates = choices.iter().map(|it| it.candidate(table.formulation));
     let classes = classes::classes(candidates, axes);
-    let mut bounds = first_bounds(table, &choices, deadline);
+    let mut bounds = first_bounds(table, &choices, deadline.part(2));
     let mut order: Vec<(i64, usize)> = (bounds.iter().zip(0..))
         .filter_map(|(bound, index)| match bound {
             ChoiceBound::Pruned(bound) => Some((*bound, index)),
@@ -88,7 +88,7 @@ pub fn screen(
         if exceeds(index, bound, known.limit_of(classes[index])) {
             continue;
         }
-        if number % CHOICES_UNTIMED == CHOICES_UNTIMED - 1 && deadline.is_over() {
+        if number % PLANS_UNTIMED == PLANS_UNTIMED - 1 && deadline.is_over() {
             for &(bound, index) in &order[number..] {
                 let bound = bound.saturating_sub(rounding(index, bound));
                 bounds[index] = ChoiceBound::Unreached(bound);
@@ -102,8 +102,9 @@ pub fn screen(
         };
         bounds[index] = ChoiceBound::Open(bound);
         if bound <= known.limit_of(classes[index])
-            && let Some(objective) = quick_objective(table, &choices[index])
+            && let Some(found) = groups::quick(table, &choices[index])
         {
+            let objective = found.objective;
             known.offer(objective + rounding(index, objective), classes[index]);
             quick = quick.into_iter().chain([(objective, index)]).min();
         }
@@ -134,6 +135,8 @@ pub fn screen(
 
 /// Choices that are bounded between two looks at the clock.
 const CHOICES_UNTIMED: usize = 16;
+/// Choices of which a plan is looked for between two of them.
+const PLANS_UNTIMED: usize = 4;
 
 /// The first bound of each choice, as if it were pruned by that.
 fn first_bounds(table: &CostTable, choices: &[Choice], deadline: Deadline) -> Vec<ChoiceBound> {

@@ -7,7 +7,7 @@
 
 use formulations::model::Model;
 use formulations::solve::{Outcome as Solved, SolverOptions, Statistics};
-use formulations::staged::{self as program, Plan as ProgramPlan, Report, Wanted};
+use formulations::staged::{self as program, Plan as ProgramPlan, Report, Wanted, plan_of};
 
 use crate::axis::AxisSet;
 use crate::instance::Instance;
@@ -39,10 +39,10 @@ impl<'a> Solution<'a> {
         excluding: Excluding,
         deadline: Deadline,
     ) -> Result<Self, PlanError> {
-        // The program gets half of the time.
+        // What follows gets half of the time.
         let half = deadline.part(2);
         let mut screening = screen(table, count, options.diverse, options.pruning, half);
-        let encoded = encode(table, &mut screening, excluding, deadline);
+        let encoded = encode(table, &mut screening, excluding, deadline.part(2));
         let pruning = match options.pruning {
             Pruning::ByBounds => program::Pruning::ByBounds,
             Pruning::None => program::Pruning::None,
@@ -72,12 +72,11 @@ impl<'a> Solution<'a> {
     /// The best plan that the screening has come across, where the program had no time for any.
     fn quick_plan(&self) -> Option<ProgramPlan> {
         let choice = self.screening.quick?;
-        let variants = self.encoded.variants.iter().enumerate();
-        let of_choice = variants.filter(|(_, (of, _))| *of == choice);
-        let plans = of_choice.filter_map(|(group, (_, variant))| {
-            groups::quick_plan(self.table, &self.screening.choices[choice], variant, group)
-        });
-        plans.min_by_key(|plan| plan.objective)
+        let quick = groups::quick(self.table, &self.screening.choices[choice])?;
+        let mut variants = self.encoded.variants.iter();
+        let group = variants.position(|(of, _)| *of == choice)? + quick.variant;
+        let (_, variant) = &self.encoded.variants[group];
+        plan_of(&variant.group, group, &self.table.layers, &quick.layers)
     }
 
     /// The best layouts of `count` classes by the exact costs, the best first, beginning with that of the

@@ -3,6 +3,8 @@
 //! Every point is the best layout of an instance that was solved with its memory or its GPUs, so none
 //! is dominated by a layout of the space at that size.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use rayon::prelude::*;
 
 use super::tokens_per_second;
@@ -11,7 +13,7 @@ use crate::cost_model::memory;
 use crate::instance::Instance;
 use crate::plan::Evaluated;
 use crate::planner::objective::on;
-use crate::planner::{self, Best, PlanError, PlanOptions};
+use crate::planner::{self, Best, PlanError, PlanOptions, Progress};
 use crate::quantity::Bytes;
 
 choice!(
@@ -93,14 +95,18 @@ pub fn front(
     instance: &Instance,
     sought: &Sought,
     options: &PlanOptions,
+    progress: &Progress,
 ) -> Result<Front, PlanError> {
     let kind = sought.kind();
     let trials = match sought {
-        Sought::Memory => memory_trials(instance, options)?,
+        Sought::Memory => memory_trials(instance, options, progress)?,
         Sought::Gpus(counts) => {
+            let done = AtomicUsize::new(0);
             let solve = |&gpus: &u32| {
                 let after = on(instance, gpus);
-                Ok(Trial::new(&after, planner::best(&after, options)?))
+                let best = planner::best(&after, options)?;
+                progress(done.fetch_add(1, Ordering::Relaxed) + 1, counts.len());
+                Ok(Trial::new(&after, best))
             };
             let trials: Result<Vec<Trial>, PlanError> = counts.par_iter().map(solve).collect();
             trials?
@@ -179,15 +185,23 @@ const RESOLUTION: f64 = 0.02;
 
 /// The best layouts at the breakpoints of the memory: from the upper end of a range, the best layout
 /// is found, then the best with less memory than it needs, and so on to the lower end.
-fn memory_trials(instance: &Instance, options: &PlanOptions) -> Result<Vec<Trial>, PlanError> {
+fn memory_trials(
+    instance: &Instance,
+    options: &PlanOptions,
+    progress: &Progress,
+) -> Result<Vec<Trial>, PlanError> {
     let own = instance.job.cluster.accelerator.usable_memory.value();
     let at = |range: i32| {
         own * SMALLEST * (LARGEST / SMALLEST).powf(f64::from(range) / f64::from(RANGES))
     };
     let ranges = (0..RANGES).into_par_iter();
-    let found: Result<Vec<Vec<Trial>>, PlanError> = ranges
-        .map(|range| descend(instance, at(range), at(range + 1), options))
-        .collect();
+    let done = AtomicUsize::new(0);
+    let solve = |range: i32| {
+        let trials = descend(instance, at(range), at(range + 1), options);
+        progress(done.fetch_add(1, Ordering::Relaxed) + 1, RANGES as usize);
+        trials
+    };
+    let found: Result<Vec<Vec<Trial>>, PlanError> = ranges.map(solve).collect();
     Ok(found?.into_iter().flatten().collect())
 }
 

@@ -11,13 +11,15 @@ mod proposal;
 pub use front::{Front, FrontKind, MORE_GPUS, Point, Sought, front};
 pub use proposal::Proposal;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::instance::Instance;
 use crate::plan::Evaluated;
-use crate::planner::{self, Best, PlanError, PlanOptions};
+use crate::planner::{self, Best, PlanError, PlanOptions, Progress};
 
 /// What changes of an instance would buy.
 #[derive(Debug, Clone, PartialEq)]
@@ -87,7 +89,11 @@ pub fn tokens_per_second(evaluated: &Evaluated, gpus: u32) -> f64 {
 /// # Errors
 ///
 /// When the solver fails, or an answer fails its verification.
-pub fn price(instance: &Instance, options: &PlanOptions) -> Result<PriceList, PlanError> {
+pub fn price(
+    instance: &Instance,
+    options: &PlanOptions,
+    progress: &Progress,
+) -> Result<PriceList, PlanError> {
     let of_today = PlanOptions {
         deadline: options.deadline.part(2),
         ..*options
@@ -105,7 +111,12 @@ pub fn price(instance: &Instance, options: &PlanOptions) -> Result<PriceList, Pl
             }),
         }
     }
-    let solve = |proposal: Proposal| offer(instance, proposal, options);
+    let (all, done) = (changed.len(), AtomicUsize::new(0));
+    let solve = |proposal: Proposal| {
+        let offer = offer(instance, proposal, options);
+        progress(done.fetch_add(1, Ordering::Relaxed) + 1, all);
+        offer
+    };
     let offers: Result<Vec<Offer>, PlanError> = changed.into_par_iter().map(solve).collect();
     let mut offers = offers?;
     if today == Best::Infeasible {

@@ -1,14 +1,20 @@
 //! Many instances, one row each: as a table for people, as JSON lines or CSV for programs.
 
-use serde::{Deserialize, Serialize};
+use std::sync::LazyLock;
 
-use super::document::{rounded, rounded_probability};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json, json};
+
+use super::document::{PredictionDocument, rounded, rounded_probability};
 use super::layout_text::line;
 use super::number::{duration, gib, mfu, risk};
 use super::style::{Meaning, Style, WIDTH, columns, printable, wrap};
 use super::table::Table;
+use crate::axis::{Axis, FlaggedCombination};
 use crate::choice::choice;
-use crate::plan::{Outcome, Status};
+use crate::cost_model::components::{MemoryComponent, TimeComponent};
+use crate::layout::Stage;
+use crate::plan::{Evaluated, Outcome, Status};
 
 /// The answer to one instance of a batch.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -22,6 +28,9 @@ pub struct BatchRow {
     peak_memory_gib: Option<f64>,
     oom_probability: Option<f64>,
     error: Option<String>,
+    /// The value of every axis, then further figures, by name; none without a layout.
+    #[serde(flatten)]
+    further: Map<String, Json>,
 }
 
 choice!(
@@ -66,6 +75,7 @@ impl BatchRow {
             oom_probability: prediction
                 .map(|prediction| rounded_probability(prediction.oom_probability)),
             error: (!rules.is_empty()).then(|| format!("rules that clash: {rules}")),
+            further: choice.map(further).unwrap_or_default(),
         }
     }
 
@@ -100,6 +110,58 @@ impl BatchRow {
     }
 }
 
+/// Figures of a layout beside those that each row has, in the order of columns.
+const FIGURES: [&str; 7] = [
+    "checkpointed_layers",
+    "mfu_paper",
+    "mfu_causal",
+    "tflops_per_gpu",
+    "tokens_per_s_per_gpu",
+    "capacity_gib",
+    "fullest_stage",
+];
+
+/// The axes of a layout, its figures, the step time and the memory of the fullest stage by component.
+fn further(choice: &Evaluated) -> Map<String, Json> {
+    let layout = &choice.layout;
+    let flagged = FlaggedCombination {
+        combination: layout.combination,
+        checkpointing: layout.checkpointing(),
+    };
+    let prediction = PredictionDocument::new(&choice.prediction);
+    let memory = &prediction.memory;
+    let fullest = memory.fullest();
+    let checkpointed = layout.stages.iter().map(Stage::checkpointed_layers);
+    let figures = [
+        json!(checkpointed.sum::<u32>()),
+        json!(prediction.mfu_paper),
+        json!(prediction.mfu_causal),
+        json!(prediction.tflops_per_gpu),
+        json!(prediction.tokens_per_s_per_gpu),
+        json!(memory.capacity_gib),
+        json!(fullest),
+    ];
+    let of_components = [
+        json!(prediction.time),
+        json!(memory.stages[fullest].components),
+    ];
+    let mut known = FIGURES
+        .map(str::to_owned)
+        .into_iter()
+        .zip(figures)
+        .collect::<Map<_, _>>();
+    for part in [json!(flagged)].into_iter().chain(of_components) {
+        known.extend(
+            part.as_object()
+                .into_iter()
+                .flatten()
+                .map(|(key, value)| (key.clone(), value.clone())),
+        );
+    }
+    let columns = COLUMNS[OWN.len()..].iter();
+    columns.filter_map(|key| known.remove_entry(key)).collect()
+}
+
 /// The rows as a table; the layout or the error stands below the figures of its instance.
 #[must_use]
 pub fn table(rows: &[BatchRow], style: &Style) -> String {
@@ -119,7 +181,8 @@ pub fn table(rows: &[BatchRow], style: &Style) -> String {
         };
         text.push_str(&meaning.map_or_else(|| line.to_owned(), |it| style.paint(it, line)));
         text.push('\n');
-        for detail in row.layout.iter().chain(&row.error) {
+        let folder = folder(rows, row, widest);
+        for detail in folder.iter().chain(&row.layout).chain(&row.error) {
             for line in detail.lines() {
                 text.push_str(&wrap(&format!("   {line}"), 5));
                 text.push('\n');
@@ -152,30 +215,126 @@ pub fn json_line(row: &BatchRow) -> String {
 #[must_use]
 pub fn csv(rows: &[BatchRow]) -> String {
     format!(
-        "{CSV_HEADER}{}",
+        "{}{}",
+        csv_header(),
         rows.iter().map(csv_line).collect::<String>()
     )
 }
 
-/// The first line of [`csv()`].
-pub const CSV_HEADER: &str =
-    "instance,digest,status,layout,mfu,step_time_s,peak_memory_gib,oom_probability,error\n";
+/// The columns that every row has. What was written before there were others has these alone.
+const OWN: [&str; 9] = [
+    "instance",
+    "digest",
+    "status",
+    "layout",
+    "mfu",
+    "step_time_s",
+    "peak_memory_gib",
+    "oom_probability",
+    "error",
+];
 
-/// One row as CSV with its line break, to be written as soon as it is known.
+/// Every column.
+static COLUMNS: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let own = OWN.map(str::to_owned).into_iter();
+    let axes = Axis::ALL.iter().map(|axis| axis.as_str().to_owned());
+    let figures = FIGURES.map(str::to_owned).into_iter();
+    let time = TimeComponent::ALL
+        .iter()
+        .map(|it| format!("{}_s", it.key()));
+    let memory = MemoryComponent::ALL
+        .iter()
+        .map(|it| format!("{}_gib", it.key()));
+    own.chain(axes)
+        .chain(figures)
+        .chain(time)
+        .chain(memory)
+        .collect()
+});
+
+/// The first line of [`csv()`].
+fn csv_header() -> String {
+    COLUMNS.join(",") + "\n"
+}
+
+/// Whether a line of CSV is a header, of today or of before there were all columns.
+fn is_csv_header(line: &[u8]) -> bool {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    line == COLUMNS.join(",").as_bytes() || line == OWN.join(",").as_bytes()
+}
+
+/// Whether a file of rows has none: it is empty, or has a header alone.
+#[must_use]
+pub fn is_new(bytes: &[u8], form: Form) -> bool {
+    bytes.trim_ascii().is_empty() || form == Form::Csv && is_csv_header(bytes)
+}
+
+/// One row as CSV with its line break, to be written as soon as it is known. Its error is one line.
 ///
 /// # Panics
 ///
 /// Never: a row always has a CSV form.
 #[must_use]
 pub fn csv_line(row: &BatchRow) -> String {
+    let json = json!(BatchRow {
+        error: row.error.as_deref().map(one_line),
+        ..row.clone()
+    });
+    let fields = COLUMNS.iter().map(|column| match &json[column.as_str()] {
+        Json::Null => String::new(),
+        Json::String(text) => text.clone(),
+        other => other.to_string(),
+    });
     let mut writer = csv::WriterBuilder::new()
         .has_headers(false)
         .from_writer(Vec::new());
     writer
-        .serialize(row)
-        .expect("a row has only plain fields and memory takes every write");
+        .write_record(fields)
+        .expect("memory takes every write");
     let bytes = writer.into_inner().expect("memory takes every write");
     String::from_utf8(bytes).expect("CSV of strings is UTF-8")
+}
+
+/// The row of a record.
+fn of_record(record: &csv::StringRecord) -> Option<BatchRow> {
+    if ![OWN.len(), COLUMNS.len()].contains(&record.len()) {
+        return None;
+    }
+    let fields = COLUMNS
+        .iter()
+        .zip(record)
+        .filter(|(_, field)| !field.is_empty());
+    let values = fields.map(|(column, field)| {
+        let scalar = serde_json::from_str(field).ok();
+        let scalar = scalar.filter(|it: &Json| it.is_number() || it.is_boolean());
+        let is_text = TEXTS.contains(&column.as_str());
+        let value = scalar.filter(|_| !is_text).unwrap_or_else(|| field.into());
+        (column.clone(), value)
+    });
+    serde_json::from_value(Json::Object(values.collect())).ok()
+}
+
+/// Columns of text, whatever it looks like.
+const TEXTS: [&str; 5] = ["instance", "digest", "status", "layout", "error"];
+
+/// A message without the pictures of its places, in one line.
+fn one_line(text: &str) -> String {
+    let is_picture = |line: &&str| {
+        let rest = line.trim_start_matches(|c: char| c.is_ascii_digit() || c == ' ');
+        line.is_empty() || rest.starts_with('|')
+    };
+    let lines = text.lines().map(str::trim).filter(|line| !is_picture(line));
+    let mut whole = String::new();
+    for line in lines {
+        let between = match line {
+            _ if whole.is_empty() => "",
+            _ if line.starts_with("-->") => " ",
+            _ => "; ",
+        };
+        whole.push_str(between);
+        whole.push_str(line);
+    }
+    whole
 }
 
 /// The format of a file of rows.
@@ -223,7 +382,8 @@ pub struct Earlier {
 pub fn read(bytes: &[u8], form: Form) -> Earlier {
     let mut earlier = Earlier::default();
     let lines: Vec<&[u8]> = bytes.split_inclusive(|&byte| byte == b'\n').collect();
-    let is_header = |line: &&[u8]| form == Form::Csv && *line == CSV_HEADER.as_bytes();
+    let is_header =
+        |line: &&[u8]| form == Form::Csv && line.ends_with(b"\n") && is_csv_header(line);
     let mut next = usize::from(lines.first().is_some_and(is_header));
     while next < lines.len() {
         let line = lines[next];
@@ -257,7 +417,7 @@ fn first_row(lines: &[&[u8]], form: Form) -> Option<(BatchRow, usize)> {
             let mut reader = csv::ReaderBuilder::new()
                 .has_headers(false)
                 .from_reader(text.as_bytes());
-            reader.deserialize().next()?.ok()
+            of_record(&reader.records().next()?.ok()?)
         }
     };
     Some((row?, length))
@@ -314,6 +474,15 @@ fn figures(rows: &[BatchRow], widest: usize) -> String {
 
 fn shown(value: Option<f64>, show: impl Fn(f64) -> String) -> String {
     value.map_or_else(|| "-".to_owned(), show)
+}
+
+/// The path of a row, where the table has only a part of it that another row has too.
+fn folder(rows: &[BatchRow], row: &BatchRow, widest: usize) -> Option<String> {
+    let shown = |row: &BatchRow| name(&row.instance, widest.max("instance".len()));
+    let own = shown(row);
+    let is_whole = own == row.instance;
+    let is_shared = rows.iter().filter(|other| shown(other) == own).count() > 1;
+    (is_shared && !is_whole).then(|| row.instance.chars().map(printable).collect())
 }
 
 /// The path in at most `widest` columns: whole, or its last part, or the end of that.
@@ -389,11 +558,23 @@ mod tests {
         fixture::assert_snapshot("report_batch_csv", &csv(&rows()));
     }
 
+    /// The rows as a file has them.
+    fn as_written(form: Form) -> Vec<BatchRow> {
+        let mut rows = rows();
+        for error in rows.iter_mut().filter_map(|row| row.error.as_mut()) {
+            if form == Form::Csv {
+                *error = one_line(error);
+            }
+        }
+        rows
+    }
+
     const FORMS: [Form; 2] = [Form::JsonLines, Form::Csv];
 
     #[test]
     fn half_a_row_is_no_row() {
         for form in FORMS {
+            let rows = || as_written(form);
             let text = form.all(&rows());
             for end in 0..=text.len() {
                 let earlier = read(&text.as_bytes()[..end], form);
@@ -424,7 +605,7 @@ mod tests {
                         bytes.extend(form.one(row).into_bytes());
                     }
                     let earlier = read(&bytes, form);
-                    assert_eq!(earlier.rows, rows());
+                    assert_eq!(earlier.rows, as_written(form));
                     assert_eq!(earlier.unreadable, [(line, damage.to_vec())]);
                 }
             }
@@ -433,13 +614,42 @@ mod tests {
 
     #[test]
     fn the_header_names_every_field() {
-        let row = serde_json::to_value(&rows()[0]).expect("a row is JSON");
-        let keys: Vec<&str> = row
-            .as_object()
-            .expect("a row is an object")
-            .keys()
-            .map(String::as_str)
-            .collect();
-        assert_eq!(keys.join(","), CSV_HEADER.trim_end());
+        let row = json!(rows()[0]);
+        let keys: Vec<&String> = row.as_object().expect("an object").keys().collect();
+        assert_eq!(keys, COLUMNS.iter().collect::<Vec<_>>());
+        assert_eq!(keys[..OWN.len()], OWN);
+    }
+
+    #[test]
+    fn errors_are_one_line_of_csv_and_rows_of_before_are_read() {
+        let text = csv(&rows());
+        assert_eq!(text.lines().count(), 1 + rows().len());
+        let message = "unknown key `gpu`\n --> a.toml:3:1\n  |\n3 | gpu = 1\n  | ^^^\nhint: `gpus`";
+        let line = "unknown key `gpu` --> a.toml:3:1; hint: `gpus`";
+        assert_eq!(one_line(message), line);
+        let before = format!("{}\na.toml,c0ffee,error,,,,,,wrong\n", OWN.join(","));
+        let earlier = read(before.as_bytes(), Form::Csv);
+        assert_eq!(
+            earlier.rows,
+            [BatchRow::failed("a.toml", "c0ffee", "wrong")]
+        );
+        assert!(earlier.unreadable.is_empty());
+    }
+
+    #[test]
+    fn files_of_one_name_keep_their_folders() {
+        let row = |path: &str| BatchRow::failed(path, "c0ffee", "wrong");
+        let long = "a/folder/whose/path/is/longer/than/the/table/has/room/for";
+        let [one, other] = ["a", "b"].map(|last| format!("{long}/{last}/job.toml"));
+        let text = table(
+            &[row(&one), row(&other), row("own.toml")],
+            &Style::default(),
+        );
+        assert!(
+            text.contains("/a/job.toml") && text.contains("/b/job.toml"),
+            "{text}"
+        );
+        let alone = table(&[row(&one), row("own.toml")], &Style::default());
+        assert!(!alone.contains("/a/job.toml"), "{alone}");
     }
 }

@@ -3,11 +3,17 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use formulations::staged::plan_of;
+use parlayout::axis::AxisSet;
 use parlayout::explain::{TimeLimits, explain};
 use parlayout::instance::{self, Instance, Overrides};
-use parlayout::plan::{CutShort, Outcome};
+use parlayout::plan::{CutShort, Formulation, Outcome};
+use parlayout::planner::cost_table::CostTable;
+use parlayout::planner::groups;
 use parlayout::planner::objective::{self, Goal, Objective};
-use parlayout::planner::{self, Deadline, PlanError, PlanOptions};
+use parlayout::planner::screening::{ChoiceBound, screen};
+use parlayout::planner::staged::{Excluding, encode};
+use parlayout::planner::{self, Deadline, PlanError, PlanOptions, Pruning};
 use parlayout::price::{self, Sought};
 use parlayout::rules;
 use parlayout::verify::{self, Options, VerdictStatus};
@@ -100,10 +106,10 @@ fn explanations_prices_and_goals_end_at_any_step() {
             }
         });
         let (deadline, _) = Deadline::after_looks(40);
-        let prices = price::price(&instance, &options(deadline)).expect("it answers");
+        let prices = price::price(&instance, &options(deadline), &|_, _| ()).expect("it answers");
         assert!(prices.offers.iter().any(|offer| !offer.best.is_proven()));
         let (deadline, _) = Deadline::after_looks(40);
-        let front = price::front(&instance, &Sought::Memory, &options(deadline));
+        let front = price::front(&instance, &Sought::Memory, &options(deadline), &|_, _| ());
         assert!(front.expect("it answers").unproven > 0);
         let goal = Goal {
             objective: Objective::GpuHours,
@@ -218,4 +224,56 @@ fn slow_jobs_keep_their_limits() {
         assert!(taken <= most, "{number}: {taken:?} ({status})\n{job}");
     }
     assert!(cut > 25, "only {cut} of the jobs are slow");
+}
+
+/// What the program is built of after the end is one choice with a plan, however many there are: an answer is
+/// known, and the work does not grow.
+#[test]
+fn what_follows_the_end_does_not_grow_with_the_space() {
+    let text = "[model]\nlayers = 1000\nhidden = 12288\nheads = 96\nfeed_forward_width = 49152\n\
+                vocabulary = 32000\n[cluster]\npreset = \"dgx-a100-80gb\"\ngpus = 1024\n[training]\n\
+                sequence_length = 2048\nglobal_batch = 2048\n";
+    let instance = parse(text, &[]);
+    let table = CostTable::new(&instance, Formulation::Staged);
+    // Over when all have a first bound and some have been looked at more closely.
+    let (end, _) = Deadline::after_looks(table.units.len() as u64 / 16 + 200);
+    let mut screening = screen(&table, 4, AxisSet::EMPTY, Pruning::ByBounds, end);
+    let encoded = encode(&table, &mut screening, Excluding::Shown, end);
+    let groups = &encoded.data.groups;
+    let unreached = |bound: &&ChoiceBound| matches!(bound, ChoiceBound::Unreached(_));
+    let left = screening.bounds.iter().filter(unreached).count();
+    assert!(left > 10_000, "{left} choices are left");
+    assert!(
+        (1..=2000).contains(&groups.len()),
+        "{} groups",
+        groups.len()
+    );
+    // The groups of a choice share the stages that are alike.
+    let mut stages: Vec<_> = groups.iter().map(|group| group.stages.as_ptr()).collect();
+    stages.sort_unstable();
+    stages.dedup();
+    assert!(stages.len() <= 4, "{} lists of stages", stages.len());
+    assert!(encoded.data.excluded.is_empty());
+    let quick = groups::quick(&table, &screening.choices[0]);
+    assert!(quick.is_none_or(|quick| quick.layers.iter().sum::<i64>() == 1000));
+}
+
+/// A quick plan is one of the variants that it names, and as good as is said.
+#[test]
+fn quick_plans_are_plans() {
+    let mut checked = 0;
+    for instance in instances() {
+        let table = CostTable::new(&instance, Formulation::Staged);
+        for choice in groups::choices(&table).iter().step_by(97) {
+            let Some(quick) = groups::quick(&table, choice) else {
+                continue;
+            };
+            let variant = &groups::variants(&table, choice)[quick.variant];
+            let plan = plan_of(&variant.group, 0, &table.layers, &quick.layers);
+            let objective = plan.expect("it fits").objective;
+            assert!(objective <= quick.objective, "{}", instance.name);
+            checked += 1;
+        }
+    }
+    assert!(checked > 100, "only {checked}");
 }

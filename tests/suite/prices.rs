@@ -30,7 +30,7 @@ fn best(instance: &Instance) -> Best {
 }
 
 fn prices(instance: &Instance) -> PriceList {
-    price::price(instance, &PlanOptions::default()).expect("an answer")
+    price::price(instance, &PlanOptions::default(), &|_, _| ()).expect("an answer")
 }
 
 fn offer(prices: &PriceList, key: &str) -> Best {
@@ -152,7 +152,7 @@ fn front(instance: &Instance, kind: FrontKind) -> Front {
         FrontKind::MemoryMfu => Sought::Memory,
         FrontKind::GpusTime => Sought::Gpus(counts(cluster, 1, MORE_GPUS * cluster.gpus)),
     };
-    price::front(instance, &sought, &PlanOptions::default()).expect("an answer")
+    price::front(instance, &sought, &PlanOptions::default(), &|_, _| ()).expect("an answer")
 }
 
 fn with_memory(instance: &Instance, memory: f64) -> Instance {

@@ -67,7 +67,7 @@ pub(super) fn balance(group: &Group, layers: i64) -> Floors {
     let (mut total, mut total_delta) = (0, 0);
     let (mut least, mut least_delta) = (i64::MAX, i64::MAX);
     let (mut most, mut most_delta) = (i64::MIN, i64::MIN);
-    for stage in &group.stages {
+    for stage in group.stages.iter() {
         total += stage.extra_time;
         total_delta += stage.extra_delta;
         least = least.min(stage.extra_time);

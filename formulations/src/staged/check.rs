@@ -81,7 +81,7 @@ fn flaw(group: &Group, layers: &Layers) -> Option<&'static str> {
         lower_layers: 0,
         upper_layers: 0,
     };
-    for stage in &group.stages {
+    for stage in group.stages.iter() {
         if stage.in_flight < 0 || stage.lower_layers < 0 {
             return Some("a stage has negative units in flight or fewest layers");
         }

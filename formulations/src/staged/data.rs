@@ -1,5 +1,7 @@
 //! What a staged problem consists of. Every number is an integer, quantised once by the caller.
 
+use std::sync::Arc;
+
 use crate::model::Sense;
 
 /// Most kinds of layers.
@@ -98,7 +100,7 @@ impl Layers {
 
     /// Whether all layers are of the first kind.
     pub(super) fn are_alike(&self) -> bool {
-        self.kinds.iter().all(|&kind| kind == 0)
+        self.all()[1..].iter().all(|&count| count == 0)
     }
 }
 
@@ -166,7 +168,7 @@ pub struct Group {
     /// Index of its value on each axis.
     pub values: Vec<usize>,
     /// `S`: the stages in their order, at least one.
-    pub stages: Vec<Stage>,
+    pub stages: Arc<[Stage]>,
     /// `a, b, w`: weights of the objective.
     pub weights: Weights,
     /// What the combination adds to the objective.

@@ -29,7 +29,7 @@ pub(super) fn equal_middle(relaxation: &Relaxation<'_>, layers: i64, scratch: &m
     let group = relaxation.group;
     let (mut slowest, mut best) = (i64::MAX, i64::MAX);
     for trial in splits_within(group, layers, scratch.upper.clone()) {
-        let stages = trial.iter().zip(&group.stages);
+        let stages = trial.iter().zip(group.stages.iter());
         let costs = stages.map(|(&own, stage)| (alike(own), relaxation.extra_time(stage, own)));
         let times = (costs.clone().enumerate())
             .map(|(stage, (layers, extra))| stage_time(group, stage, &layers, extra));

@@ -202,7 +202,7 @@ impl<'a> Relaxation<'a> {
         let modes = group.modes.iter().map(|mode| mode.activation);
         let activation = modes.fold(group.layer().activation, i64::min);
         let (mut room, mut in_flight) = (0, i64::MAX);
-        for stage in &group.stages {
+        for stage in group.stages.iter() {
             room += group.capacity - stage.fixed_memory;
             in_flight = in_flight.min(stage.in_flight);
         }

@@ -6,6 +6,7 @@
 //! A row on more stages, or on recomputed layers, is left to the program.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use super::bounds::{Scratch, lower_bound, quick_bound};
 use super::data::{Data, Group, SideRow, Stage};
@@ -130,7 +131,7 @@ fn split<'a>(
 impl Split<'_> {
     fn visit(&mut self, mut group: Group, left: usize) {
         loop {
-            let before: Vec<Stage> = group.stages.clone();
+            let before = group.stages.clone();
             for row in &self.rows {
                 if !bound(row, self.index, &mut group) {
                     return;
@@ -154,7 +155,7 @@ impl Split<'_> {
         let stage = group.stages[stages[0]];
         for own in stage.lower_layers..=stage.upper_layers.min(self.layers) {
             let mut piece = group.clone();
-            let stage = &mut piece.stages[stages[0]];
+            let stage = &mut Arc::make_mut(&mut piece.stages)[stages[0]];
             (stage.lower_layers, stage.upper_layers) = (own, own);
             self.visit(piece, left - 1);
         }
@@ -164,7 +165,7 @@ impl Split<'_> {
 /// The stages of a row whose layers are not decided.
 fn open_stages(row: &SideRow, group: &Group) -> Vec<usize> {
     let coefficients = by_stage(row, group.stages.len());
-    let stages = coefficients.iter().zip(&group.stages).enumerate();
+    let stages = coefficients.iter().zip(group.stages.iter()).enumerate();
     let open = stages
         .filter(|(_, (by, stage))| **by != 0 && stage.lower_layers != stage.upper_layers)
         .map(|(index, _)| index);
@@ -175,7 +176,7 @@ fn open_stages(row: &SideRow, group: &Group) -> Vec<usize> {
 fn bound(row: &SideRow, index: usize, group: &mut Group) -> bool {
     let coefficients = by_stage(row, group.stages.len());
     let open = open_stages(row, group);
-    let decided = (coefficients.iter().zip(&group.stages).enumerate())
+    let decided = (coefficients.iter().zip(group.stages.iter()).enumerate())
         .filter(|(stage, _)| !open.contains(stage))
         .map(|(_, (by, stage))| by * stage.lower_layers);
     let own = row.groups.get(index).copied().unwrap_or(0);
@@ -187,7 +188,7 @@ fn bound(row: &SideRow, index: usize, group: &mut Group) -> bool {
                 row.sense,
                 coefficients[stage],
                 room,
-                &mut group.stages[stage],
+                &mut Arc::make_mut(&mut group.stages)[stage],
             );
             group.stages[stage].lower_layers <= group.stages[stage].upper_layers
         }
@@ -286,7 +287,7 @@ fn most_of_layers(coefficients: &[i64], sign: i64, group: &Group, layers: i64) -
     let mut stages: Vec<_> = coefficients
         .iter()
         .map(|it| sign * it)
-        .zip(&group.stages)
+        .zip(group.stages.iter())
         .collect();
     stages.sort_by_key(|&(coefficient, _)| std::cmp::Reverse(coefficient));
     let mut most = 0;

@@ -181,7 +181,7 @@ pub(super) fn ceilings(group: &Group, layers: &Layers, limit: i64) -> Ceilings {
         delta += kind.delta * count;
     }
     let stages = group.stages.len() as i64;
-    for stage in &group.stages {
+    for stage in group.stages.iter() {
         total += stage.extra_time;
         delta += stage.extra_delta;
     }

@@ -34,6 +34,12 @@ pub fn top(
     class: impl Fn(usize) -> usize,
     options: &SolverOptions,
 ) -> Result<Outcome<Vec<Plan>>, StagedError> {
+    if options.deadline.is_over() {
+        return Ok(Outcome::Unknown {
+            bound: None,
+            statistics: Statistics::default(),
+        });
+    }
     check(data)?;
     let prepared = prepare(data, options.deadline);
     let open = prepared.open();

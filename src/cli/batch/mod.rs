@@ -3,14 +3,12 @@
 mod results;
 
 use std::collections::BTreeSet;
-use std::io::IsTerminal;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use parlayout::files;
 use parlayout::instance::{self, Instance};
 use parlayout::planner;
@@ -20,6 +18,7 @@ use rayon::prelude::*;
 use results::{Results, Unreadable};
 
 use super::instance_arguments::JobArguments;
+use super::progress::bar;
 use super::solve::SearchArguments;
 use super::{BAD_INPUT, INFEASIBLE, SOLVED, STOPPED, complain, print, style};
 
@@ -64,7 +63,7 @@ pub(crate) fn run(arguments: &BatchArguments, colour: Colour) -> Result<u8> {
         .num_threads(threads(arguments.jobs, paths.len()))
         .build()
         .context("cannot start the solver threads")?;
-    let progress = progress(paths.len());
+    let progress = bar(Some(paths.len()), "solved, {eta} left");
     let rows: Result<Vec<BatchRow>> = pool.install(|| {
         let solved = paths.par_iter().map(|path| {
             let row = row(path, arguments, results.as_ref());
@@ -223,18 +222,5 @@ fn name(path: &Path) -> String {
     match path.to_str() {
         Some(text) if !text.starts_with('"') => text.to_owned(),
         _ => format!("{:?}", path.as_os_str()),
-    }
-}
-
-fn progress(instances: usize) -> ProgressBar {
-    let target = if std::io::stderr().is_terminal() {
-        ProgressDrawTarget::stderr()
-    } else {
-        ProgressDrawTarget::hidden()
-    };
-    let bar = ProgressBar::with_draw_target(Some(instances as u64), target);
-    match ProgressStyle::with_template("{bar:40} {pos}/{len} solved, {eta} left") {
-        Ok(style) => bar.with_style(style),
-        Err(_) => bar,
     }
 }

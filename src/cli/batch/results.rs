@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail};
 use parlayout::files::{self, Content};
-use parlayout::report::batch::{BatchRow, BatchStatus, CSV_HEADER, Earlier, Form, read};
+use parlayout::report::batch::{BatchRow, BatchStatus, Earlier, Form, is_new, read};
 
 use super::complain;
 
@@ -45,8 +45,7 @@ impl Results {
             Vec::new()
         };
         let earlier = read(&bytes, form);
-        let is_new = bytes.trim_ascii().is_empty() || bytes == CSV_HEADER.as_bytes();
-        if earlier.rows.is_empty() && !is_new {
+        if earlier.rows.is_empty() && !is_new(&bytes, form) {
             bail!(
                 "`{}` exists and holds no rows of an earlier batch: name another file, or remove it",
                 path.display()

@@ -1,12 +1,14 @@
 //! Small instances whose answers can be seen.
 
+use std::sync::Arc;
+
 use super::enumeration::oracle;
 use super::*;
 use crate::deadline::Deadline;
 use crate::model::Sense;
 use crate::solve::{Outcome, SolverOptions};
 
-fn stages(extra_times: &[i64]) -> Vec<Stage> {
+fn stages(extra_times: &[i64]) -> Arc<[Stage]> {
     let count = extra_times.len() as i64;
     (extra_times.iter().zip(0..))
         .map(|(&extra_time, index)| Stage {
@@ -225,7 +227,7 @@ fn shortages_come_with_stage_and_amount() {
     assert_eq!(shortage(&small, 6), Some(expected));
     small.capacity = 11;
     assert_eq!(shortage(&small, 6), None);
-    small.stages[1].upper_layers = 0;
+    Arc::make_mut(&mut small.stages)[1].upper_layers = 0;
     assert_eq!(shortage(&small, 6), Some(Shortage::Layers));
 }
 
@@ -340,7 +342,7 @@ fn data_that_cannot_be_used_is_refused() {
         assert_eq!(error.to_string(), text);
     };
     check(
-        |data| data.groups[0].stages.clear(),
+        |data| data.groups[0].stages = Arc::new([]),
         "`group 0` cannot be used: no stage",
     );
     check(

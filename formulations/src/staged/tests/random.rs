@@ -93,7 +93,7 @@ fn group(layers: Layers, size: Size) -> impl Strategy<Value = Group> {
         (weights, kinds, at, rest).prop_map(move |(weights, kinds, at, rest)| {
             let mut group = Group {
                 values: Vec::new(),
-                stages: stages.clone(),
+                stages: stages.clone().into(),
                 weights: Weights {
                     slowest: weights.0,
                     total: weights.1,
