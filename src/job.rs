@@ -1,6 +1,7 @@
 //! A training job: network, machine, framework and workload.
 
 use crate::cluster::Cluster;
+use crate::count::counted;
 use crate::framework::Framework;
 use crate::transformer::Transformer;
 use crate::workload::Workload;
@@ -23,9 +24,7 @@ impl Job {
     #[must_use]
     pub fn title(&self) -> String {
         let (network, cluster) = (&self.transformer, &self.cluster);
-        format!(
-            "{} on {} GPUs of {}",
-            network.name, cluster.gpus, cluster.name
-        )
+        let gpus = counted(cluster.gpus, "GPU");
+        format!("{} on {gpus} of {}", network.name, cluster.name)
     }
 }

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 
 use crate::axis::{Assignment, Axis, FlaggedCombination};
 use crate::cost_model::pipeline::{even_partition, framework_cut};
+use crate::count::counted;
 use crate::framework::Partition;
 use crate::instance::Instance;
 use crate::layout::{Layout, Recompute, Sharding, Stage};
@@ -60,7 +61,12 @@ pub fn parse(text: &str, instance: &Instance) -> Result<Layout, String> {
 ///
 /// A message for the user: nothing is named, an unknown key, or a value that is not one.
 pub fn parse_assignment(text: &str) -> Result<Assignment, String> {
-    let pairs = split(text)?;
+    let pasted = if text.contains('=') {
+        Cow::Borrowed(text)
+    } else {
+        Cow::Owned(joined(phrases(text, Vec::new())?))
+    };
+    let pairs = split(&pasted)?;
     if pairs.is_empty() {
         return Err("no axis is named, such as `tensor_parallel=8`".to_owned());
     }
@@ -91,15 +97,42 @@ fn assign(assignment: &mut Assignment, axis: Axis, value: &str) -> Result<(), St
 
 /// The pairs that the line of a layout stands for. It leaves out what is off, so that comes first.
 fn pasted(line: &str) -> Result<String, String> {
-    let mut pairs: Vec<(String, String)> = [
+    let off = [
         (Axis::ContextParallel, "1"),
         (Axis::VirtualStages, "1"),
         (Axis::SequenceParallel, "false"),
         (Axis::RmsNormKernel, "false"),
     ]
-    .map(|(axis, off)| (axis.to_string(), off.to_owned()))
-    .to_vec();
-    for phrase in line.split(',') {
+    .map(|(axis, off)| (axis.to_string(), off.to_owned()));
+    let pairs = phrases(line, off.to_vec())?;
+    let whole = [
+        Axis::TensorParallel,
+        Axis::PipelineParallel,
+        Axis::MicroBatch,
+        Axis::Sharding,
+    ];
+    if let Some(absent) = whole
+        .into_iter()
+        .find(|axis| pairs.iter().all(|(key, _)| key != axis.as_str()))
+    {
+        return Err(format!(
+            "`{line}` is only part of a printed layout, without `{absent}`: write pairs such as `tp=2,pp=4`"
+        ));
+    }
+    Ok(joined(pairs))
+}
+
+/// The pairs as they are typed.
+fn joined(pairs: Vec<(String, String)>) -> String {
+    let pairs = pairs
+        .into_iter()
+        .map(|(key, value)| format!("{key}={value}"));
+    pairs.collect::<Vec<_>>().join(",")
+}
+
+/// The pairs that the phrases of a printed layout stand for; a later one of a key counts.
+fn phrases(line: &str, mut pairs: Vec<(String, String)>) -> Result<Vec<(String, String)>, String> {
+    for phrase in line.split(',').filter(|phrase| !phrase.trim().is_empty()) {
         let words: Vec<&str> = phrase.split_whitespace().collect();
         let phrase = words.join(" ");
         // A list of counts goes on: `10 x4`, and `0 x3 layers` at its end.
@@ -115,6 +148,12 @@ fn pasted(line: &str) -> Result<String, String> {
             value.extend(counts.split(' '));
             continue;
         }
+        let short: Option<Vec<(String, String)>> = words.iter().map(|word| short(word)).collect();
+        if let Some(short) = short {
+            pairs.retain(|(earlier, _)| short.iter().all(|(key, _)| key != earlier));
+            pairs.extend(short);
+            continue;
+        }
         let (key, value) = phrase_of(&words).ok_or_else(|| {
             format!(
                 "`{phrase}` is neither `key=value`, such as `tp=2`, nor part of a printed layout"
@@ -123,25 +162,18 @@ fn pasted(line: &str) -> Result<String, String> {
         pairs.retain(|(earlier, _)| *earlier != key);
         pairs.push((key, value));
     }
-    let whole = [
-        Axis::TensorParallel,
-        Axis::PipelineParallel,
-        Axis::MicroBatch,
-        Axis::Sharding,
-    ];
-    if let Some(absent) = whole
-        .into_iter()
-        .find(|axis| pairs.iter().all(|(key, _)| key != axis.as_str()))
-    {
-        return Err(format!(
-            "`{line}` is only part of a printed layout, without `{absent}`: write pairs such as `tp=2,pp=4`"
-        ));
-    }
-    let pairs: Vec<String> = pairs
-        .into_iter()
-        .map(|(key, value)| format!("{key}={value}"))
-        .collect();
-    Ok(pairs.join(","))
+    Ok(pairs)
+}
+
+/// The pair that a short label such as `TP8` stands for; `v` is of virtual stages, `b` of micro-batches.
+fn short(word: &str) -> Option<(String, String)> {
+    let (name, value) = word.split_at(word.find(|c: char| c.is_ascii_digit())?);
+    let axis = match name {
+        "v" => Axis::VirtualStages,
+        "b" => Axis::MicroBatch,
+        _ => Axis::parse(&name.to_lowercase())?,
+    };
+    Some((axis.to_string(), value.to_owned()))
 }
 
 /// The pair that one phrase of a printed layout stands for.
@@ -197,12 +229,10 @@ fn split(text: &str) -> Result<Vec<(&str, &str)>, String> {
 
 /// What to say of a key that is neither an axis nor one of `others`.
 fn unknown_key(key: &str, others: &[&str]) -> String {
-    let known: Vec<&str> = Axis::ALL
-        .map(Axis::as_str)
-        .into_iter()
-        .chain(others.iter().copied())
-        .collect();
-    match spelling::did_you_mean(key, known.iter().copied()) {
+    let axes = Axis::ALL.map(Axis::as_str).into_iter();
+    let known: Vec<&str> = axes.chain(others.iter().copied()).collect();
+    let short = Axis::ALL.into_iter().filter_map(Axis::short);
+    match spelling::did_you_mean(key, known.iter().copied().chain(short)) {
         Some(question) => format!("a layout has no `{key}`; {question}"),
         None => format!("a layout has no `{key}`; it has {}", known.join(", ")),
     }
@@ -281,7 +311,8 @@ fn stages(
         Some(layers) => layers.clone(),
         None if pipeline > network => {
             return Err(format!(
-                "{network} layers cannot fill {pipeline} pipeline stages"
+                "{} cannot fill {pipeline} pipeline stages",
+                counted(network, "layer")
             ));
         }
         None => framework_cut(
@@ -296,8 +327,11 @@ fn stages(
     let total: u64 = layers.iter().map(|&count| u64::from(count)).sum();
     if layers.len() != pipeline as usize || total != u64::from(network) {
         return Err(format!(
-            "`layers` lists {} stages with {total} layers in all; the network has {network} layers on {pipeline} stages",
-            layers.len()
+            "`layers` lists {} with {} in all; the network has {} on {}",
+            counted(layers.len(), "stage"),
+            counted(total, "layer"),
+            counted(network, "layer"),
+            counted(pipeline, "stage")
         ));
     }
     let mut stages: Vec<Stage> = layers
@@ -312,15 +346,16 @@ fn stages(
             stage.recomputed[mode as usize] = stage.layers;
         }
     }
-    for (mode, counted) in Recompute::ALL.iter().zip(&counts[1..]) {
-        let Some(counted) = counted else { continue };
-        if counted.len() != stages.len() {
+    for (mode, each) in Recompute::ALL.iter().zip(&counts[1..]) {
+        let Some(each) = each else { continue };
+        if each.len() != stages.len() {
             return Err(format!(
-                "`checkpointed_…` lists {} stages of {pipeline}",
-                counted.len()
+                "`checkpointed_{}` lists {} of {pipeline}",
+                mode.as_str().replace('-', "_"),
+                counted(each.len(), "stage")
             ));
         }
-        for (stage, &count) in stages.iter_mut().zip(counted) {
+        for (stage, &count) in stages.iter_mut().zip(each) {
             stage.recomputed[*mode as usize] = count;
         }
     }
@@ -371,6 +406,38 @@ mod tests {
         );
         let twice = parse("tp=8,tensor_parallel=4", &instance);
         assert_eq!(twice, Err("`tensor_parallel` is given twice".to_owned()));
+    }
+
+    #[test]
+    fn values_are_asked_for_in_any_spelling_that_is_printed() {
+        let asked = |text: &str| parse_assignment(text).map(|it| it.to_string());
+        for printed in [
+            "TP 8, PP 1",
+            "TP8 PP1",
+            "TP8, PP 1",
+            "tensor_parallel = 8, pipeline_parallel = 1",
+        ] {
+            assert_eq!(asked(printed), asked("tp=8,pp=1"), "{printed}");
+        }
+        assert_eq!(asked("micro-batch 2"), asked("mb=2"));
+        assert_eq!(asked("TP8 v2 b4"), asked("tp=8,vp=2,mb=4"));
+        let several = asked("3 virtual stages, zero-1, full checkpointing");
+        assert_eq!(
+            several,
+            asked("virtual_stages=3,sharding=zero-1,checkpointing=full")
+        );
+        let error = asked("layers 9, 10 x4").expect_err("no axis");
+        assert!(
+            error.contains("layers of stages cannot be asked for"),
+            "{error}"
+        );
+        assert!(asked("nonsense").is_err() && asked(" , ").is_err());
+    }
+
+    #[test]
+    fn short_names_are_suggested() {
+        let error = parse("mbs=1", &fixture::llama_405b()).expect_err("unknown");
+        assert!(error.contains("`mb`") || error.contains("`micro_batch`"), "{error}");
     }
 
     #[test]

@@ -40,6 +40,8 @@ pub mod constraint;
 #[doc(hidden)]
 pub mod cost_model;
 #[doc(hidden)]
+pub mod count;
+#[doc(hidden)]
 pub mod explain;
 #[doc(hidden)]
 pub mod export;

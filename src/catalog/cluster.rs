@@ -64,7 +64,7 @@ pub(crate) fn resolve(
         Some(gpus) => u32::try_from(gpus?).unwrap_or(u32::MAX),
         None => cluster.gpus_per_node,
     };
-    let (all, per_node, domain) = (cluster.gpus, cluster.gpus_per_node, cluster.domain());
+    let (per_node, domain) = (cluster.gpus_per_node, cluster.domain());
     if !domain.is_multiple_of(per_node) {
         problems.add_anywhere(
             origin,
@@ -72,11 +72,6 @@ pub(crate) fn resolve(
             "give `nvlink_domain` as a multiple of `gpus_per_node`",
         );
         return None;
-    }
-    if all > per_node && !all.is_multiple_of(per_node) {
-        problems.warn(format!(
-            "{all} GPUs are no whole number of nodes of {per_node}: the last node is used in part"
-        ));
     }
     accelerator?.1.apply(&mut cluster, &mut none)?;
     cluster.discrepancy = discrepancy.ok()?;

@@ -1,10 +1,11 @@
 //! `parlayout calibrate`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use parlayout::catalog::{self, Machine};
+use parlayout::count::counted;
 use parlayout::files;
 use parlayout::framework::Framework;
 use parlayout::instance;
@@ -50,7 +51,28 @@ pub(crate) struct CalibrateArguments {
     logs: LogArguments,
 }
 
-pub(crate) fn run(arguments: &CalibrateArguments, colour: Colour) -> Result<u8> {
+/// Whether a file is a table of runs by its name.
+fn is_table(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|ending| ending.eq_ignore_ascii_case("csv"))
+}
+
+impl CalibrateArguments {
+    /// Files of runs that stand after a flag that takes several files.
+    fn sort_files(&mut self) {
+        for files in [&mut self.logs.logs, &mut self.logs.launch] {
+            self.runs
+                .extend(files.extract_if(.., |path| is_table(path)));
+        }
+    }
+}
+
+pub(crate) fn run(mut arguments: CalibrateArguments, colour: Colour) -> Result<u8> {
+    arguments.sort_files();
+    calibrate_with(&arguments, colour)
+}
+
+fn calibrate_with(arguments: &CalibrateArguments, colour: Colour) -> Result<u8> {
     if arguments.template {
         print(&template())?;
         return Ok(SOLVED);
@@ -68,7 +90,11 @@ pub(crate) fn run(arguments: &CalibrateArguments, colour: Colour) -> Result<u8> 
         let first = skipped.first().map_or(String::new(), |row| {
             format!("; the first, {}: {}", row.place, row.reason)
         });
-        bail!("none of {} runs can be used{first}", rows.len());
+        let none = match rows.len() {
+            1 => "the one run cannot be used".to_owned(),
+            all => format!("none of {} can be used", counted(all, "run")),
+        };
+        bail!("{none}{first}");
     }
     let options = FitOptions {
         residuals: if arguments.learn_residuals {
@@ -134,17 +160,16 @@ fn rows(arguments: &CalibrateArguments, machine: &Machine) -> Result<(Vec<Run>, 
 
 /// The error of a file that is no table of runs; of a log or script with the flags to give it with.
 fn no_table(error: anyhow::Error, files: &[PathBuf]) -> anyhow::Error {
-    let is_csv = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "csv");
-    let is_table = match error.downcast_ref() {
+    let is_right = match error.downcast_ref() {
         Some(RunsError::Csv(path, _) | RunsError::Columns(path, _) | RunsError::Empty(path)) => {
-            is_csv(path)
+            is_table(path)
         }
         _ => true,
     };
-    if is_table {
+    if is_right {
         return error;
     }
-    let others = files.iter().filter(|path| !is_csv(path)).map(|path| {
+    let others = files.iter().filter(|path| !is_table(path)).map(|path| {
         let ending = path.extension().unwrap_or_default().to_string_lossy();
         let flag = match &*ending {
             "sh" | "sbatch" | "slurm" | "bash" | "toml" | "yaml" | "yml" => "--launch",
@@ -195,6 +220,5 @@ fn source(arguments: &CalibrateArguments, count: usize) -> String {
                 .into_owned()
         })
         .collect();
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} run{plural} of {}", names.join(", "))
+    format!("{} of {}", counted(count, "run"), names.join(", "))
 }

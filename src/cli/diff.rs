@@ -96,6 +96,14 @@ fn is_document(path: &Path) -> bool {
 /// The layout of a document, or the best of an instance.
 fn side(path: Option<&Path>, arguments: &DiffArguments) -> Result<SideDocument> {
     if let Some(path) = path.filter(|path| is_document(path)) {
+        let flags = arguments.job.typed();
+        if !flags.is_empty() {
+            bail!(
+                "`{}` is an answer, which `{flags}` does not change\nhint: give an instance in its place, or \
+                 solve with these flags first",
+                path.display()
+            );
+        }
         let text = files::read_text(path, Content::Answer)?;
         return SideDocument::read(&text)
             .with_context(|| format!("cannot compare `{}`", path.display()));

@@ -14,12 +14,13 @@ use parlayout::{catalog, instance};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Runs from logs")]
 pub(crate) struct LogArguments {
-    /// A training log of Megatron-LM, torchtitan or nanotron, one a run; may be repeated.
-    #[arg(long = "from-log", value_name = "LOG")]
+    /// Training logs of Megatron-LM, torchtitan or nanotron, one a run; may be repeated. What ends in .csv
+    /// among them is a file of runs.
+    #[arg(long = "from-log", value_name = "LOG", num_args = 1..)]
     pub(crate) logs: Vec<PathBuf>,
     /// What was launched: a script with Megatron-LM's flags, torchtitan's .toml, nanotron's .yaml.
     /// One for all logs, or one each in their order.
-    #[arg(long, value_name = "FILE", requires = "logs")]
+    #[arg(long, value_name = "FILE", requires = "logs", num_args = 1..)]
     pub(crate) launch: Vec<PathBuf>,
     /// The layout of the logged runs, where neither log nor `--launch` states it, such as
     /// `tensor_parallel=4,pipeline_parallel=2,micro_batch=1`.

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::axis::Axis;
+use crate::count::{counted, grouped};
 use crate::instance::Instance;
 use crate::plan::{Formulation, Nearest};
 use crate::planner::infeasibility::{
@@ -121,7 +122,7 @@ fn message(
 
 /// The GPUs; beside listed degrees, that these do not multiply to them.
 fn gpu_count(instance: &Instance, clash: RuleSet) -> String {
-    let gpus = instance.job.cluster.gpus;
+    let gpus = counted(instance.job.cluster.gpus, "GPU");
     let degrees = [
         Axis::TensorParallel,
         Axis::PipelineParallel,
@@ -144,10 +145,10 @@ fn gpu_count(instance: &Instance, clash: RuleSet) -> String {
         });
     match product {
         Some(product) if listed.len() > 1 => {
-            format!("the job has {gpus} GPUs, and these degrees multiply to {product}")
+            let product = grouped(product);
+            format!("the job has {gpus}, and these degrees multiply to {product}")
         }
-        _ if gpus == 1 => "the job has 1 GPU".to_owned(),
-        _ => format!("the job has {gpus} GPUs"),
+        _ => format!("the job has {gpus}"),
     }
 }
 

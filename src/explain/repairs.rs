@@ -2,6 +2,7 @@
 
 use crate::axis::{Axis, FlaggedCombination};
 use crate::change::Change;
+use crate::framework::support::Aspect;
 use crate::instance::Instance;
 use crate::layout::Layout;
 use crate::plan::Evaluated;
@@ -9,7 +10,7 @@ use crate::planner::infeasibility::{
     Analysis, Correction, best_layout, may_have_layout, unlisted_values, without,
 };
 use crate::planner::{Deadline, PlanError};
-use crate::rules::{Figure, FrameworkChange, Remedy, Requirement, Rule, RuleSet};
+use crate::rules::{Figure, FrameworkChange, Remedy, Requirement, Rule, RuleSet, supported_aspect};
 
 use super::rows::{Way, changed_rows};
 use super::{Reread, best_plan, quantities};
@@ -112,7 +113,9 @@ fn split(dropped: RuleSet) -> Option<(RuleSet, Option<Figure>)> {
     for requirement in dropped.iter() {
         match requirement.rule.definition().remedy {
             Remedy::None => return None,
-            Remedy::Instance | Remedy::Framework(_) => switched = switched.with(requirement),
+            Remedy::Instance | Remedy::Framework(_) | Remedy::Supported => {
+                switched = switched.with(requirement);
+            }
             Remedy::Figure(needed) if figure.is_some_and(|other| other != needed) => return None,
             Remedy::Figure(needed) => figure = Some(needed),
         }
@@ -130,6 +133,14 @@ fn changes(
     let Some((switched, figure)) = split(correction.dropped) else {
         return Ok(Vec::new());
     };
+    let lacks = |it: &Requirement| matches!(it.rule.definition().remedy, Remedy::Supported);
+    if switched.iter().any(|it| lacks(&it)) {
+        // A framework cannot be changed, but what is asked of it can.
+        return match (switched.iter().next(), switched.len(), figure) {
+            (Some(only), 1, None) => nearest_supported(instance, only, deadline),
+            _ => Ok(Vec::new()),
+        };
+    }
     let base = switch(instance, switched, &correction.witness);
     let variations: Vec<Option<Change>> = match figure {
         None => vec![None],
@@ -186,12 +197,46 @@ fn nearest_value(
     axis: Axis,
     deadline: Deadline,
 ) -> Result<Option<Change>, PlanError> {
+    nearest_of(instance, axis, unlisted_values(instance, axis), deadline)
+}
+
+/// The nearest value that the framework has instead of one that it lacks.
+fn nearest_supported(
+    instance: &Instance,
+    lacking: Requirement,
+    deadline: Deadline,
+) -> Result<Vec<Vec<Change>>, PlanError> {
+    let aspect = supported_aspect(lacking.part);
+    let axis = match aspect {
+        Aspect::Axis(axis) => axis,
+        _ => Axis::Sharding,
+    };
+    let has = instance.job.framework.axes.of(aspect);
+    let mut values = unlisted_values(instance, axis);
+    values.extend(has.0.iter().flatten());
+    values.retain(|&code| has.has(code));
+    values.sort_unstable();
+    values.dedup();
+    let change = nearest_of(instance, axis, values, deadline)?;
+    Ok(change.into_iter().map(|change| vec![change]).collect())
+}
+
+/// The nearest of some values to those that are listed with which there may be a layout: numbers by their
+/// ratio, choices by their place.
+fn nearest_of(
+    instance: &Instance,
+    axis: Axis,
+    mut others: Vec<u32>,
+    deadline: Deadline,
+) -> Result<Option<Change>, PlanError> {
     let from = instance.space.values(axis).to_vec();
     let distance = |value: u32| {
-        let to = |&listed: &u32| (f64::from(value) / f64::from(listed)).ln().abs();
+        let to = |&listed: &u32| match axis.names() {
+            None => (f64::from(value) / f64::from(listed)).ln().abs(),
+            Some(_) => f64::from(value.abs_diff(listed)),
+        };
         from.iter().map(to).fold(f64::INFINITY, f64::min)
     };
-    let mut others = unlisted_values(instance, axis);
     others.retain(|value| !from.contains(value));
     others.sort_by(|&a, &b| distance(a).total_cmp(&distance(b)).then(a.cmp(&b)));
     for value in others {

@@ -32,8 +32,14 @@ pub(super) fn why_not(
     }
     let kept: Vec<Axis> = asked.0.iter().map(|&(axis, _)| axis).collect();
     let with_pins = |further: &[String]| {
+        // What a repair changes of the question itself takes its place.
+        let is_kept = |pin: &String| {
+            let key = pin.split('=').next();
+            further.iter().all(|other| other.split('=').next() != key)
+        };
         let pins = asked.0.iter();
         let pins = pins.map(|&(axis, code)| format!("search.{axis}={}", axis.show(code)));
+        let pins = pins.filter(is_kept);
         reread(&pins.chain(further.iter().cloned()).collect::<Vec<_>>())
     };
     let reasons = reasons(&pinned, &kept, &with_pins, limits)?;

@@ -54,6 +54,9 @@ fn elsewhere(path: &str, key: &str) -> Option<String> {
             "model" | "cluster" | "framework" => {
                 format!("`{key}` is a section of its own: `[{key}]` with `preset = \"…\"`")
             }
+            _ if json_schema()["properties"][key]["type"] == "array" => {
+                format!("each `{key}` is a section of its own: `[[{key}]]`")
+            }
             _ => format!("`{key}` is a section of its own: `[{key}]`"),
         });
     }

@@ -58,7 +58,7 @@ pub fn json(rows: &[CatalogRow]) -> String {
 }
 
 /// A longer name is broken.
-const LONGEST_NAME: usize = 26;
+const LONGEST_NAME: usize = 36;
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,8 @@
 //! Memory and time by component, as tables.
 
-use super::document::{LayoutDocument, MemoryDocument, PredictionDocument, StageMemoryDocument};
+use super::document::{
+    LayoutDocument, MemoryDocument, PredictionDocument, StageDocument, StageMemoryDocument,
+};
 use super::number::{gib, percent, unit_of_time};
 use super::style::Style;
 use super::table::Table;
@@ -74,7 +76,7 @@ pub(crate) fn time(prediction: &PredictionDocument, style: &Style) -> String {
     table.text(style)
 }
 
-/// Memory of every stage by component; neighbours that are alike share a line.
+/// Memory of every stage by component; neighbours that are alike as far as is shown share a line.
 pub(crate) fn memory_by_stage(memory: &MemoryDocument, layout: &LayoutDocument) -> String {
     let is_used = |component: &&MemoryComponent| {
         let mut stages = memory.stages.iter();
@@ -85,21 +87,8 @@ pub(crate) fn memory_by_stage(memory: &MemoryDocument, layout: &LayoutDocument) 
     header.extend(used.iter().map(|component| component.short_label()));
     header.push("peak");
     let mut table = Table::new(header).right(1..).narrow();
-    let all: Vec<_> = memory
-        .stages
-        .iter()
-        .zip(&layout.stages)
-        .enumerate()
-        .collect();
-    for alike in all.chunk_by(|(_, one), (_, other)| one == other) {
-        let (first, (stage, layers)) = alike[0];
-        let last = first + alike.len() - 1;
+    let record = |(stage, layers): (&StageMemoryDocument, &StageDocument)| {
         let mut record = vec![
-            if first == last {
-                first.to_string()
-            } else {
-                format!("{first}-{last}")
-            },
             layers.layers.to_string(),
             layers.checkpointed_layers.to_string(),
         ];
@@ -108,7 +97,24 @@ pub(crate) fn memory_by_stage(memory: &MemoryDocument, layout: &LayoutDocument) 
             .map(|&&component| gib(stage.components[component]));
         record.extend(amounts);
         record.push(gib(stage.peak_gib));
-        table.push(record);
+        record
+    };
+    let all: Vec<Vec<String>> = memory
+        .stages
+        .iter()
+        .zip(&layout.stages)
+        .map(record)
+        .collect();
+    let mut first = 0;
+    for alike in all.chunk_by(|one, other| one == other) {
+        let last = first + alike.len() - 1;
+        let stages = if first == last {
+            first.to_string()
+        } else {
+            format!("{first}-{last}")
+        };
+        table.push([vec![stages], alike[0].clone()].concat());
+        first = last + 1;
     }
     table.plain()
 }

@@ -1,5 +1,7 @@
 //! How numbers are written for people.
 
+pub(crate) use crate::count::{counted, grouped};
+
 /// Binary gigabytes with one decimal, without the unit.
 pub(crate) fn gib(amount: f64) -> String {
     format!("{amount:.1}")
@@ -112,19 +114,6 @@ pub(crate) fn signed(number: f64, decimals: usize) -> String {
     shown
 }
 
-/// A count with its thousands apart.
-pub(crate) fn grouped(count: u64) -> String {
-    let digits = count.to_string();
-    let mut text = String::new();
-    for (position, digit) in digits.chars().enumerate() {
-        if position > 0 && (digits.len() - position).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -143,7 +132,5 @@ mod tests {
         assert_eq!(points(-0.0002), "-0.02");
         assert_eq!(points(0.0), "equal");
         assert_eq!(signed(-0.001, 2), "0.00");
-        assert_eq!(grouped(1_234_567), "1,234,567");
-        assert_eq!(grouped(123), "123");
     }
 }

@@ -2,7 +2,7 @@
 
 use super::document::{ParetoDocument, PointDocument};
 use super::layout_text::{besides, brief, line, short, varying};
-use super::number::{amount, duration, gib, grouped, mfu};
+use super::number::{amount, counted, duration, gib, grouped, mfu};
 use super::plot::{Axis, Join, Label, Plot, Scale};
 use super::solution::{job_line, warnings};
 use super::style::{Meaning, Style, wrap};
@@ -194,7 +194,7 @@ impl ParetoDocument {
                 Axis::new("GPUs", Scale::Doubling, whole),
                 Axis::new("step time, s", Scale::Logarithmic, short_number),
                 f64::from(self.job.gpus),
-                format!("this job: {} GPUs", grouped(u64::from(self.job.gpus))),
+                format!("this job: {}", counted(self.job.gpus, "GPU")),
                 Join::Straight,
                 scaling(&points),
             ),

@@ -2,7 +2,7 @@
 
 use super::document::{BestDocument, LayoutDocument, OfferDocument, PriceDocument};
 use super::layout_text::{brief, brief_difference, line};
-use super::number::{duration, grouped, mfu, percent, points};
+use super::number::{counted, duration, grouped, mfu, percent, points};
 use super::solution::{job_line, warnings};
 use super::style::{Meaning, Style, wrap};
 use super::table::Table;
@@ -136,7 +136,7 @@ fn title(prices: &PriceDocument, offer: &OfferDocument) -> String {
     if gpus == prices.job.gpus {
         offer.description.clone()
     } else {
-        format!("{} ({} GPUs)", offer.description, grouped(u64::from(gpus)))
+        format!("{} ({})", offer.description, counted(gpus, "GPU"))
     }
 }
 

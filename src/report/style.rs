@@ -1,5 +1,6 @@
 //! Width, colour and line breaks of what people read.
 
+use textwrap::core::Word;
 use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 use unicode_width::UnicodeWidthStr;
 
@@ -98,15 +99,33 @@ pub(crate) fn wrap_within(text: &str, hang: usize, width: usize) -> String {
             _ if repeats || word.starts_with('%') => JOINT,
             _ => " ",
         });
-        joined.extend(word.chars().map(printable));
+        // A path or a name that is longer than a line breaks between its parts.
+        let is_long = columns(word) + hang.len() > width;
+        let joint = if word.contains('/') { '/' } else { '-' };
+        for c in word.chars() {
+            joined.push(printable(c));
+            if is_long && c == joint {
+                joined.push(BREAK);
+            }
+        }
     }
     let options = Options::new(width)
         .initial_indent(&first)
         .subsequent_indent(&hang)
-        .word_separator(WordSeparator::AsciiSpace)
+        .word_separator(WordSeparator::Custom(parts))
         .word_splitter(WordSplitter::NoHyphenation)
         .wrap_algorithm(WrapAlgorithm::FirstFit);
-    textwrap::fill(&joined, options).replace(JOINT, " ")
+    textwrap::fill(&joined, options)
+        .replace(JOINT, " ")
+        .replace(BREAK, "")
+}
+
+/// Where a word may be broken: a blank of no width.
+const BREAK: char = '\u{200b}';
+
+/// The parts of a line that stay whole.
+fn parts(line: &str) -> Box<dyn Iterator<Item = Word<'_>> + '_> {
+    Box::new(line.split_inclusive([' ', BREAK]).map(Word::from))
 }
 
 /// The argument as a shell takes it.
@@ -154,6 +173,10 @@ mod tests {
     fn words_longer_than_a_line_are_cut() {
         assert_eq!(check(&"x".repeat(200), 4).len(), 3);
         assert_eq!(check(&"層".repeat(100), 0).len(), 3);
+        let broken = wrap_within("config.json of meta-llama/Llama-2-13b-hf", 0, 24);
+        assert_eq!(broken, "config.json of\nmeta-llama/\nLlama-2-13b-hf");
+        let whole = wrap_within("of meta-llama/Llama-2-7b", 0, 23);
+        assert_eq!(whole, "of\nmeta-llama/Llama-2-7b");
     }
 
     #[test]

@@ -119,6 +119,8 @@ pub enum Remedy {
     Framework(FrameworkChange),
     /// A figure of the job.
     Figure(Figure),
+    /// The nearest value that the framework has.
+    Supported,
 }
 
 /// A key of the framework that is set to what frees layouts.

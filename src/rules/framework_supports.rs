@@ -1,6 +1,6 @@
 //! The framework has every value of the layout, and what its ranks split also with a pipeline.
 
-use super::{Case, Definition, MEGATRON_LM, Parts};
+use super::{Case, Definition, MEGATRON_LM, Parts, Remedy};
 use crate::axis::{Axis, AxisSet};
 use crate::framework::support::{Aspect, ContextExchange};
 use crate::instance::Instance;
@@ -42,6 +42,7 @@ pub(super) const RULE: Definition = Definition {
         let is_open = values.0.is_none() || part != WITH_PIPELINE;
         (!is_open).then(|| demand(instance, part))
     },
+    remedy: Remedy::Supported,
     refused_by: &[MEGATRON_LM],
     source: "`framework.axes`, each with its source in [frameworks.md](frameworks.md)",
     ..Definition::USUAL

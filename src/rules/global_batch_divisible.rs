@@ -2,6 +2,7 @@
 
 use super::{Case, Definition, Figure, Remedy};
 use crate::axis::Axis;
+use crate::count::{counted, grouped};
 
 pub(super) const RULE: Definition = Definition {
     name: "global_batch_divisible",
@@ -28,11 +29,14 @@ fn message(case: &Case) -> String {
     );
     let above = (batch / at_once + 1) * at_once;
     let nearest = match batch / at_once {
-        0 => format!("nearest is {above}"),
-        steps => format!("nearest are {} and {above}", steps * at_once),
+        0 => format!("nearest is {}", grouped(above)),
+        steps => format!("nearest are {} and {}", grouped(steps * at_once), grouped(above)),
     };
     format!(
-        "the global batch of {batch} is not a multiple of {} replicas x micro-batch {} = {at_once}; {nearest}",
-        one.data_parallel, one.micro_batch,
+        "the global batch of {} is not a multiple of {} x micro-batch {} = {}; {nearest}",
+        grouped(batch),
+        counted(one.data_parallel, "replica"),
+        one.micro_batch,
+        grouped(at_once),
     )
 }

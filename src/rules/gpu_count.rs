@@ -2,6 +2,7 @@
 
 use super::{Case, Definition, Figure, Remedy};
 use crate::axis::Axis;
+use crate::count::{counted, grouped};
 
 pub(super) const RULE: Definition = Definition {
     name: "gpu_count",
@@ -27,12 +28,12 @@ fn amount(case: &Case) -> u64 {
 fn message(case: &Case) -> String {
     let one = case.combination();
     format!(
-        "tensor x pipeline x data x context parallel is {} x {} x {} x {} = {}, but the job has {} GPUs",
+        "tensor x pipeline x data x context parallel is {} x {} x {} x {} = {}, but the job has {}",
         one.tensor_parallel,
         one.pipeline_parallel,
         one.data_parallel,
         one.context_parallel,
-        one.gpus(),
-        case.job().cluster.gpus
+        grouped(one.gpus()),
+        counted(case.job().cluster.gpus, "GPU")
     )
 }

@@ -2,6 +2,7 @@
 
 use super::{Case, Definition, Figure, MEGATRON_LM, Remedy};
 use crate::axis::Axis;
+use crate::count::counted;
 
 pub(super) const RULE: Definition = Definition {
     name: "gpus_fill_nodes",
@@ -15,10 +16,11 @@ pub(super) const RULE: Definition = Definition {
     amount,
     message: |case| {
         let (gpus, node) = sizes(case);
-        format!(
-            "{gpus} GPUs do not fill nodes of {node}: {} are left over",
-            gpus % node
-        )
+        let left = match gpus % node {
+            1 => "1 is".to_owned(),
+            several => format!("{several} are"),
+        };
+        format!("{} do not fill nodes of {node}: {left} left over", counted(gpus, "GPU"))
     },
     remedy: Remedy::Figure(Figure::Gpus),
     refused_by: &[MEGATRON_LM],

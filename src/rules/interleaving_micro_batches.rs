@@ -2,6 +2,7 @@
 
 use super::{Case, Definition, Figure, Remedy};
 use crate::axis::Axis;
+use crate::count::grouped;
 
 pub(super) const RULE: Definition = Definition {
     name: "interleaving_micro_batches",
@@ -37,7 +38,7 @@ fn message(case: &Case) -> String {
     let (stages, one) = (case.pipeline_parallel(), case.combination());
     format!(
         "interleaving needs a multiple of {stages} micro-batches, and there are {}: the global batch has to be a multiple of {}",
-        case.micro_batches(),
-        stages * u64::from(one.data_parallel) * u64::from(one.micro_batch)
+        grouped(case.micro_batches()),
+        grouped(stages * u64::from(one.data_parallel) * u64::from(one.micro_batch))
     )
 }

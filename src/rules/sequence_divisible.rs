@@ -2,6 +2,7 @@
 
 use super::{Case, Definition, Figure, MEGATRON_LM, Remedy};
 use crate::axis::Axis;
+use crate::count::counted;
 use crate::layout::SequenceParallel;
 
 pub(super) const RULE: Definition = Definition {
@@ -14,7 +15,7 @@ pub(super) const RULE: Definition = Definition {
     ],
     amount: |case| left_over(case, zigzag(case)).max(left_over(case, split(case))),
     message,
-    limits: |instance, _, _| Some(format!("{} tokens", instance.job.workload.sequence_length)),
+    limits: |instance, _, _| Some(counted(instance.job.workload.sequence_length, "token")),
     remedy: Remedy::Figure(Figure::SequenceLength),
     refused_by: &[MEGATRON_LM],
     source: "Megatron-LM, `context_parallel` guide; Korthikanti et al., arXiv 2205.05198",
@@ -44,13 +45,13 @@ const fn left_over(case: &Case, parts: u64) -> u64 {
 }
 
 fn message(case: &Case) -> String {
-    let sequence = case.job().workload.sequence_length;
+    let sequence = counted(case.job().workload.sequence_length, "token");
     if left_over(case, zigzag(case)) > 0 {
         let context = case.combination().context_parallel;
         return format!(
-            "a sequence of {sequence} tokens is not a multiple of 2 x context parallel {context}"
+            "a sequence of {sequence} is not a multiple of 2 x context parallel {context}"
         );
     }
     let degree = case.tensor_parallel();
-    format!("a sequence of {sequence} tokens cannot be split among {degree} tensor-parallel ranks")
+    format!("a sequence of {sequence} cannot be split among {degree} tensor-parallel ranks")
 }

@@ -2,6 +2,7 @@
 
 use super::{Case, Definition, FrameworkChange, Remedy};
 use crate::axis::Axis;
+use crate::count::counted;
 use crate::framework::TensorParallelReach;
 
 pub(super) const RULE: Definition = Definition {
@@ -11,15 +12,15 @@ pub(super) const RULE: Definition = Definition {
     amount,
     message: |case| {
         format!(
-            "{} tensor-parallel ranks do not fit evenly into NVLink domains of {} GPUs",
+            "{} tensor-parallel ranks do not fit evenly into NVLink domains of {}",
             case.tensor_parallel(),
-            case.job().cluster.domain()
+            counted(case.job().cluster.domain(), "GPU")
         )
     },
     limits: |instance, _, _| {
         let job = &instance.job;
         let is_limit = job.framework.tensor_parallel_reach == TensorParallelReach::Domain;
-        is_limit.then(|| format!("NVLink domains of {} GPUs", job.cluster.domain()))
+        is_limit.then(|| format!("NVLink domains of {}", counted(job.cluster.domain(), "GPU")))
     },
     remedy: Remedy::Framework(FrameworkChange {
         key: "tensor_parallel_reach",

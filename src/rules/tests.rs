@@ -62,6 +62,7 @@ fn remedy(definition: &Definition) -> String {
             Figure::SequenceLength => "another sequence length",
         }
         .to_owned(),
+        Remedy::Supported => "the nearest value that the framework has".to_owned(),
     }
 }
 

@@ -237,7 +237,7 @@ impl Checks<'_> {
                 self.hold(instance, &[claim], Some(&why.proof))
             }
             Outcome::Unknown(_) => {
-                self.note("anything: an `unknown` answer says nothing");
+                self.note("whether there is a layout: an `unknown` answer does not say");
                 Ok(())
             }
         }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Checks;
 use super::answer::Answer as Checked;
+use crate::count::{counted, grouped};
 use crate::instance::Instance;
 use crate::plan::{Evaluated, Formulation, Status};
 use crate::report::document::{Document, LayoutDocument, rounded, rounded_probability};
@@ -215,18 +216,42 @@ impl VerdictDocument {
             VerdictStatus::Unfinished => ("not finished", Meaning::Warning),
             _ => ("accepted", Meaning::Good),
         };
-        let headline = format!("{word}: {}", proven.status.as_str());
-        let mut lines = vec![style.paint(meaning, &headline)];
+        let says = match (proven.status, self.verdict) {
+            (Status::Infeasible, VerdictStatus::Accepted) => {
+                "infeasible: no layout satisfies every rule"
+            }
+            (Status::Infeasible, _) => "the answer says `infeasible`, which is not known yet",
+            (Status::Unknown, _) => {
+                "unknown: the answer names no layout, so there is none to check"
+            }
+            (status, _) => status.as_str(),
+        };
+        let mut lines = vec![style.wrapped(meaning, &format!("{word}: {says}"))];
         let layout = proven.layout.as_ref().zip(proven.mfu);
         lines.extend(layout.map(|(layout, mfu)| wrap(&layout_line(layout, mfu), 2)));
-        lines.push("Every figure and every rule was checked.".to_owned());
+        lines.push(
+            match proven.status {
+                Status::Optimal | Status::Feasible => "Every figure and every rule was checked.",
+                Status::Infeasible | Status::Unknown => "Every figure was checked.",
+            }
+            .to_owned(),
+        );
         let counts = proven.combinations.as_ref();
         if let Some(counts) = counts.filter(|counts| counts.open == 0) {
-            let line = format!(
-                "The space was searched again, {} combinations: {} break a rule, {} have no layout that \
-                 fits, {} cannot be as fast as what was found, {} were solved one by one.",
-                counts.total, counts.broken, counts.infeasible, counts.pruned, counts.solved
+            let searched = format!(
+                "The space was searched again, {}: {} break a rule, {} have no layout that fits",
+                counted(counts.total, "combination"),
+                grouped(counts.broken),
+                grouped(counts.infeasible)
             );
+            let line = match counts.pruned + counts.solved {
+                0 => format!("{searched}."),
+                _ => format!(
+                    "{searched}, {} cannot be as fast as what was found, {} were solved one by one.",
+                    grouped(counts.pruned),
+                    grouped(counts.solved)
+                ),
+            };
             lines.push(wrap(&line, 0));
         }
         let unchecked = self.unchecked.iter();

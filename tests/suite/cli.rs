@@ -489,3 +489,138 @@ fn a_template_of_runs_is_filled_in_by_preset() {
     assert!(stderr.contains("`model` names no preset"), "{stderr}");
     std::fs::remove_file(&file).expect("it was written");
 }
+
+/// Flags of a small job.
+fn job<'a>(further: &[&'a str]) -> Vec<&'a str> {
+    let job = [
+        "--model=llama-2-13b",
+        "--cluster=dgx-a100-80gb",
+        "--sequence-length=4096",
+        "--global-batch=512",
+    ];
+    [&job[..], further].concat()
+}
+
+#[test]
+fn one_is_never_many_and_thousands_are_apart() {
+    let flags = job(&["--gpus=1"]);
+    let (stdout, _) = check(&[&["solve"], &flags[..]].concat(), 3);
+    assert!(stdout.starts_with("llama-2-13b on 1 GPU of"), "{stdout}");
+    let layout = ["evaluate", "--layout=tp=15,pp=21,dp=25"];
+    let flags = job(&["--gpus=64"]);
+    let (stdout, _) = check(&[&layout[..], &flags].concat(), 3);
+    let stdout = stdout.replace("\n  ", " ");
+    assert!(
+        stdout.contains("= 7,875, but the job has 64 GPUs"),
+        "{stdout}"
+    );
+    let layout = ["evaluate", "--layout=pp=2,layers=40"];
+    let (_, stderr) = check(&[&layout[..], &flags].concat(), 2);
+    let right = "lists 1 stage with 40 layers in all; the network has 40 layers on 2 stages";
+    assert!(stderr.contains(right), "{stderr}");
+}
+
+#[test]
+fn a_node_in_part_is_said_once() {
+    let flags = job(&["--gpus=12"]);
+    let (stdout, stderr) = check(&[&["solve"], &flags[..]].concat(), 3);
+    assert_eq!(stdout.matches("do not fill nodes").count(), 1, "{stdout}");
+    assert!(
+        !stdout.contains("warning") && stderr.is_empty(),
+        "{stdout}{stderr}"
+    );
+}
+
+#[test]
+fn equal_stages_share_a_line() {
+    let flags = job(&["--gpus=16", "--layout=pp=8,tp=2,checkpointing=full"]);
+    let (stdout, _) = check(&[&["evaluate"], &flags[..]].concat(), 0);
+    let table = stdout
+        .split("Memory by stage")
+        .nth(1)
+        .expect("there is one");
+    let lines: Vec<&str> = table
+        .lines()
+        .skip(2)
+        .take_while(|line| !line.is_empty())
+        .collect();
+    let shown = |line: &&str| {
+        let fields: Vec<&str> = line.split_whitespace().skip(1).collect();
+        fields.join(" ")
+    };
+    for pair in lines.windows(2) {
+        assert_ne!(shown(&pair[0]), shown(&pair[1]), "{table}");
+    }
+}
+
+#[test]
+fn a_diff_of_answers_takes_no_flags_of_a_job() {
+    let folder = crate::support::folder("diff-flags");
+    let path = folder.join("answer.json");
+    let (stdout, _) = check(&["solve", PAPER, "--format=json"], 0);
+    std::fs::write(&path, stdout).expect("writable");
+    let answer = path.to_string_lossy();
+    let (_, stderr) = check(&["diff", &answer, PAPER, "--gpus", "32"], 2);
+    assert!(
+        stderr.contains("is an answer, which `--gpus 32` does not change"),
+        "{stderr}"
+    );
+    check(&["diff", &answer, PAPER], 0);
+}
+
+#[test]
+fn exports_say_what_they_are_not() {
+    let flags = job(&["--gpus=64", "--framework=deepspeed", "--to=megatron-lm"]);
+    let (stdout, _) = check(&[&["export"], &flags[..]].concat(), 0);
+    let words = stdout.replace("\n# ", " ");
+    let note = "The layout was planned for deepspeed, whose memory and speed are others than";
+    assert!(words.contains(note), "{stdout}");
+    let (stdout, _) = check(&["export", PAPER, "--to=megatron-lm"], 0);
+    assert!(!stdout.contains("was planned for"), "{stdout}");
+}
+
+#[test]
+fn several_logs_follow_one_flag() {
+    let logs = [
+        "tests/data/logs/megatron.log",
+        "tests/data/logs/megatron.log",
+    ];
+    let flags = ["calibrate", "--cluster=dgx-h100-80gb", "--from-log"];
+    let (stdout, _) = check(&[&flags[..], &logs, &["--format=json"]].concat(), 0);
+    assert!(
+        stdout.contains("2 runs of megatron.log, megatron.log"),
+        "{stdout}"
+    );
+}
+
+#[test]
+fn what_is_asked_for_is_answered_with_what_the_framework_has() {
+    let flags = job(&["--gpus=64", "--framework=deepspeed"]);
+    for (asked, repair) in [
+        ("virtual_stages=2", "--set search.virtual_stages=1"),
+        ("PP 2, zero-3", "--set search.sharding=zero-1"),
+    ] {
+        let (stdout, _) = check(&[&["explain", "--why-not", asked], &flags[..]].concat(), 3);
+        assert!(stdout.contains(repair), "{stdout}");
+        assert!(stdout.contains("it was solved"), "{stdout}");
+    }
+}
+
+#[test]
+fn verdicts_on_answers_without_a_layout_are_in_words() {
+    let folder = crate::support::folder("verdicts");
+    let verdict = |solve: &[&str], code: i32, expected: &str| {
+        let (stdout, _) = check(solve, code);
+        let path = folder.join("answer.json");
+        std::fs::write(&path, stdout).expect("writable");
+        let (stdout, _) = check(&["verify", &path.to_string_lossy()], 0);
+        assert!(stdout.starts_with(expected), "{stdout}");
+        assert!(!stdout.contains("Every figure and every rule"), "{stdout}");
+    };
+    let flags = job(&["--gpus=1", "--format=json"]);
+    let infeasible = "accepted: infeasible: no layout satisfies every rule";
+    verdict(&[&["solve"], &flags[..]].concat(), 3, infeasible);
+    let unknown = "accepted: unknown: the answer names no layout, so there is none to check";
+    let limit = ["solve", PAPER, "--format=json", "--time-limit=0"];
+    verdict(&limit, 4, unknown);
+}

@@ -226,6 +226,31 @@ fn what_is_not_stated_gets_no_verdict() {
     std::fs::remove_file(path).expect("it was written");
 }
 
+/// A run that states its virtual stages was cut so that its model chunks are equal, embedding and head
+/// counted as a layer each, and not as without them.
+#[test]
+fn an_interleaved_run_has_the_cut_of_its_framework() {
+    let changes = [
+        ("layers", "30"),
+        ("pipeline_parallel", "4"),
+        ("data_parallel", "2"),
+        ("framework", "internevo"),
+    ];
+    let cut = |chunks: u32| {
+        let text = format!("{HEADER},virtual_stages\n{},{chunks}", row(&changes));
+        let file = read(&format!("cut-{chunks}"), &text).expect("it is right");
+        let setups = RunSetups::new(None, None).expect("no framework is named");
+        let layout = setups.model(&file.runs[0]).expect("it can be").layout;
+        layout
+            .stages
+            .iter()
+            .map(|stage| stage.layers)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(cut(2), [7, 8, 8, 7]);
+    assert_eq!(cut(1), [8, 8, 7, 7]);
+}
+
 #[test]
 fn what_cannot_be_is_not_modelled() {
     let check = |changes: &[(&str, &str)], part: &str| {

@@ -36,6 +36,7 @@ pub fn megatron_lm(instance: &Instance, layout: &Layout) -> Result<String, Expor
     let there = instance_on(Target::MegatronLm, &MEGATRON_LM, instance, layout)?;
     let mut flags = Flags::default();
     let combination = &layout.combination;
+    flags.planned_for(&instance.job.framework.name);
     flags.environment(combination);
     flags.comments.extend(rules::advice(&there, layout));
     flags.degrees(combination);
@@ -191,6 +192,16 @@ impl Flags {
                 "RMSNorm is always one fused kernel, which is faster and needs less memory than \
                  predicted.",
             );
+        }
+    }
+
+    /// A layout of another framework: it runs here, but not as predicted.
+    fn planned_for(&mut self, framework: &str) {
+        if !Target::MegatronLm.runs(framework) {
+            self.comment(format!(
+                "The layout was planned for {framework}, whose memory and speed are others than \
+                 Megatron-LM's: plan with `--framework megatron-lm` for its own."
+            ));
         }
     }
 

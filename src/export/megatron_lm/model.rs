@@ -113,7 +113,14 @@ fn positions(transformer: &Transformer, sequence_length: u64, flags: &mut Flags)
     }
     flags.value("position-embedding-type", "rope");
     flags.value("max-position-embeddings", sequence_length);
-    flags.number("rotary-base", numerics.rotary_base, 1e4);
+    let base = numerics.rotary_base;
+    flags.number("rotary-base", base.round(), 1e4);
+    if base.fract() != 0.0 {
+        flags.comment(format!(
+            "`--rotary-base` takes whole numbers only: {} stands for the model's own {base}.",
+            base.round()
+        ));
+    }
     if numerics.rotary_share < 1.0 {
         flags.number("rotary-percent", numerics.rotary_share, 1.0);
     }

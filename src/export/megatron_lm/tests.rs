@@ -308,3 +308,16 @@ fn the_frameworks_own_advice_is_repeated() {
         "{comments}"
     );
 }
+
+#[test]
+fn a_rotary_base_is_a_whole_number() {
+    let mut instance = fixture::llama_13b();
+    instance.job.transformer.numerics.rotary_base = 500_000.4;
+    let text = megatron_lm(&instance, &fixture::llama_13b_layout()).expect("it can run");
+    assert!(text.contains("--rotary-base 500000 "), "{text}");
+    let words = text.replace("\n# ", " ");
+    assert!(
+        words.contains("500000 stands for the model's own 500000.4."),
+        "{text}"
+    );
+}

@@ -159,6 +159,19 @@ impl<'a> Config<'a> {
             return Size { count, origin };
         }
         stated.unwrap_or_else(|| {
+            let mut names_of = names.iter();
+            let null =
+                names_of.find(|name| self.fields.get(name.as_str()).is_some_and(Json::is_null));
+            if let Some(name) = null.filter(|_| key != "feed_forward_width") {
+                let hint = format!("write the number, or give `{key}` in `[model]`");
+                self.refuse(
+                    name,
+                    format!("`{name}` is `null`, which is no number"),
+                    &hint,
+                );
+                let origin = self.origin(name);
+                return Size { count: 1, origin };
+            }
             let origin = self.beginning();
             let always = matches!(key, "layers" | "hidden") && self.nesting == Nesting::Top;
             if always || default == 0 {

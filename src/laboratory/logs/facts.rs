@@ -97,7 +97,7 @@ mod tests {
             assert!(message.contains(part), "{message}");
         };
         wrong("xp=4", "has no `xp`");
-        wrong("tensor_parallel", "is not `key=value`");
+        wrong("tensor_parallel", "is neither `key=value`");
         wrong("tensor_parallel=0", "is a whole number");
         wrong("sequence_parallel=2", "is one of");
     }

@@ -2,6 +2,7 @@
 
 use super::facts::Facts;
 use super::log::{Log, Peak, SteadyStep};
+use crate::count::counted;
 
 /// What a log measured.
 pub(super) fn measured(log: &Log, steady: Option<SteadyStep>, peak: Option<Peak>) -> Vec<String> {
@@ -49,7 +50,8 @@ pub(super) fn layout(facts: &Facts) -> String {
         text("hidden", "?"),
         text("heads", "?")
     )];
-    parts.push(format!("{} GPUs", text("gpus", "1")));
+    let gpus: u64 = facts.number("gpus").unwrap_or(1);
+    parts.push(counted(gpus, "GPU"));
     parts.push(format!("TP {}", text("tensor_parallel", "1")));
     parts.push(format!("PP {}", text("pipeline_parallel", "1")));
     let chunks = facts.number("virtual_stages").filter(|&chunks| chunks > 1);

@@ -1,6 +1,7 @@
 //! What a calibration learned, and what of it was adopted, for people.
 
 use crate::catalog::{DEVIATIONS_OF_80_PERCENT, time_trust};
+use crate::count::counted;
 use crate::figures::{Figure, Kind, Seen};
 use crate::laboratory::by_name;
 use crate::laboratory::calibrate::{
@@ -53,20 +54,15 @@ pub fn calibration(subject: &Subject, calibrated: &Calibrated, style: &Style) ->
     ));
     let title = format!(
         "{} that the fit misses by far (a wrong row, a disturbed run, or something not modelled):",
-        count(calibrated.outliers.len(), "run")
+        counted(calibrated.outliers.len(), "run")
     );
     let title = style.paint(Meaning::Warning, &wrap(&title, 2));
     blocks.extend(listed(&title, &outliers(&calibrated.outliers)));
-    let title = format!("{} not used:", count(subject.skipped.len(), "run"));
+    let title = format!("{} not used:", counted(subject.skipped.len(), "run"));
     blocks.extend(listed(&title, &skipped(subject.skipped)));
     blocks.push(compared(&calibrated.runs, style));
     blocks.push(last(subject, calibrated, style));
     joined(&blocks)
-}
-
-fn count(number: usize, noun: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{number} {noun}{plural}")
 }
 
 fn head(subject: &Subject, calibrated: &Calibrated, style: &Style) -> String {
@@ -78,8 +74,8 @@ fn head(subject: &Subject, calibrated: &Calibrated, style: &Style) -> String {
     let evidence = format!(
         "{}, {}, {} out of memory. `moved` counts standard deviations of the prior; `sd left` is \
          the share of it that the runs leave, `unseen` where they say nothing.",
-        count(evidence.step_times, "step time"),
-        count(evidence.peaks, "peak"),
+        counted(evidence.step_times, "step time"),
+        counted(evidence.peaks, "peak"),
         evidence.out_of_memory
     );
     let title = style.paint(Meaning::Heading, &wrap(&title, 2));
@@ -175,7 +171,7 @@ fn errors(validation: &Validation, seen: Seen) -> String {
     let (before, after) = (&validation.before, &validation.after);
     let runs = format!(
         "{}, {} distinct",
-        count(validation.runs, "held-out run"),
+        counted(validation.runs, "held-out run"),
         validation.distinct
     );
     let what = match seen {

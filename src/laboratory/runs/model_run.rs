@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::cluster::Cluster;
-use crate::cost_model::pipeline::even_partition;
+use crate::cost_model::pipeline::{even_partition, framework_cut};
 use crate::cost_model::prediction::Prediction;
 use crate::cost_model::{self, Costs, Vocabulary};
 use crate::framework::{Framework, Interleaving, LoggedPeak, Partition};
@@ -308,18 +308,12 @@ fn layout(run: &Run, job: &Job) -> Result<Layout, Skip> {
     demand(stages <= layers, || {
         format!("{layers} layers cannot fill {stages} stages")
     })?;
-    let network = &job.transformer;
-    let cut = even_partition(job.framework.partition, network, stages)
-        .or_else(|| even_partition(Partition::Even, network, stages))
-        .ok_or_else(|| {
-            Skip(format!(
-                "{layers} layers cannot be cut into {stages} stages"
-            ))
-        })?;
     let evenly = cell.micro_batches(batch).is_multiple_of(stages.into());
     if evenly && is_finely_interleaved(run, &job.framework) {
-        cell.virtual_stages = cut.iter().copied().max().unwrap_or(1);
+        // A layer in each chunk of the fullest stage.
+        cell.virtual_stages = own_cut(job, &cell)?.into_iter().max().unwrap_or(1);
     }
+    let cut = own_cut(job, &cell)?;
     let checkpointing = choice("checkpointing", &run.checkpointing, |name| match name {
         "selective" => Some(Checkpointing::AttentionCore),
         _ => Checkpointing::parse(name),
@@ -339,6 +333,21 @@ fn layout(run: &Run, job: &Job) -> Result<Layout, Skip> {
         combination: cell,
         stages: cut.into_iter().map(stage).collect(),
     })
+}
+
+/// The layers of each stage as the framework cuts them, which a run that was measured had; evenly where its
+/// rule allows no cut.
+fn own_cut(job: &Job, cell: &Combination) -> Result<Vec<u32>, Skip> {
+    let (network, stages) = (&job.transformer, cell.pipeline_parallel);
+    framework_cut(job.framework.partition, network, cell)
+        .or_else(|| even_partition(job.framework.partition, network, stages))
+        .or_else(|| even_partition(Partition::Even, network, stages))
+        .ok_or_else(|| {
+            let layers = network.layers;
+            Skip(format!(
+                "{layers} layers cannot be cut into {stages} stages"
+            ))
+        })
 }
 
 fn cell(run: &Run, framework: &Framework) -> Result<Combination, Skip> {

@@ -2,6 +2,8 @@
 
 use csv::{ByteRecord, StringRecord};
 
+use crate::count::counted;
+
 /// A row of the table below its header.
 #[derive(Debug)]
 pub(super) struct Row {
@@ -86,11 +88,8 @@ fn fault(record: &ByteRecord, columns: usize) -> Option<String> {
             0 => String::new(),
             more => format!(" and goes on for {more} more lines: is a quote left open?"),
         };
-        let fields = record.len();
-        let plural = if fields == 1 { "" } else { "s" };
-        return Some(format!(
-            "it has {fields} field{plural} below {columns} columns{quoted}"
-        ));
+        let fields = counted(record.len(), "field");
+        return Some(format!("it has {fields} below {columns} columns{quoted}"));
     }
     let mut fields = (1..).zip(record.iter());
     fields.find_map(|(number, field)| {

@@ -218,3 +218,15 @@ fn what_changes_the_numbers_is_read_too() {
     );
     assert_eq!(numerics(OPT).activation, Activation::Relu);
 }
+
+#[test]
+fn a_size_that_is_null_is_not_guessed() {
+    let message = check(&QWEN2.replace("151936", "null")).expect_err("no size");
+    assert!(message.contains("`vocab_size` is `null`"), "{message}");
+    assert!(
+        message.contains("give `vocabulary` in `[model]`"),
+        "{message}"
+    );
+    let twice = QWEN2.replace("\"num_hidden_layers\": 24", "\"num_hidden_layers\": null");
+    assert!(check(&twice).is_err_and(|message| message.contains("`num_hidden_layers` is `null`")));
+}

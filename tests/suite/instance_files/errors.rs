@@ -318,3 +318,13 @@ fn have_places_for_programs() {
     );
     assert_eq!(error.summary(), "unknown key `cluster.gpsu`");
 }
+
+#[test]
+fn constraints_have_two_brackets() {
+    let misplaced = from_text(&good_but("", "[search]\nconstraint = 3"));
+    let message = misplaced.expect_err("misplaced").to_string();
+    assert!(
+        message.contains("is a section of its own: `[[constraint]]`"),
+        "{message}"
+    );
+}
