@@ -231,8 +231,11 @@ fn split(text: &str) -> Result<Vec<(&str, &str)>, String> {
 fn unknown_key(key: &str, others: &[&str]) -> String {
     let axes = Axis::ALL.map(Axis::as_str).into_iter();
     let known: Vec<&str> = axes.chain(others.iter().copied()).collect();
-    let short = Axis::ALL.into_iter().filter_map(Axis::short);
-    match spelling::did_you_mean(key, known.iter().copied().chain(short)) {
+    let mut all = known.clone();
+    for short in Axis::ALL.into_iter().filter_map(Axis::short) {
+        all.push(short);
+    }
+    match spelling::did_you_mean(key, all.iter().copied()) {
         Some(question) => format!("a layout has no `{key}`; {question}"),
         None => format!("a layout has no `{key}`; it has {}", known.join(", ")),
     }
@@ -437,7 +440,10 @@ mod tests {
     #[test]
     fn short_names_are_suggested() {
         let error = parse("mbs=1", &fixture::llama_405b()).expect_err("unknown");
-        assert!(error.contains("`mb`") || error.contains("`micro_batch`"), "{error}");
+        assert!(
+            error.contains("`mb`") || error.contains("`micro_batch`"),
+            "{error}"
+        );
     }
 
     #[test]

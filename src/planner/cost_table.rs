@@ -164,8 +164,7 @@ fn rounded(costs: &[Costs], quantum: Quantum, deadline: Deadline) -> Vec<Combina
     let timely = (0..costs.len()).take_while(|number| {
         number % ENTRIES_UNTIMED != ENTRIES_UNTIMED - 1 || !deadline.is_over()
     });
-    let units =
-        timely.map(|number| CombinationUnits::sharing(&costs[number], quantum, &mut lists));
+    let units = timely.map(|number| CombinationUnits::sharing(&costs[number], quantum, &mut lists));
     units.collect()
 }
 
