@@ -24,15 +24,12 @@ impl Value for SeenToFit {
         };
         let mut seen = BTreeMap::new();
         for entry in &table.entries {
-            match number(&entry.node).filter(|raise| (0.0..=LARGEST_RAISE).contains(raise)) {
-                Some(raise) => {
-                    seen.insert(entry.key.clone(), raise);
-                }
-                None => {
-                    let text =
-                        format!("in `{path}` a layout needs a number from 0 to {LARGEST_RAISE}");
-                    problems.add(&entry.node.origin, text, hint);
-                }
+            let raise = number(&entry.node).filter(|raise| (0.0..=LARGEST_RAISE).contains(raise));
+            if let Some(raise) = raise {
+                seen.insert(entry.key.clone(), raise);
+            } else {
+                let text = format!("in `{path}` a layout needs a number from 0 to {LARGEST_RAISE}");
+                problems.add(&entry.node.origin, text, hint);
             }
         }
         Some(Self(seen))
