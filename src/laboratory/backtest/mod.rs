@@ -21,6 +21,7 @@ pub mod random;
 mod reliability;
 mod scores;
 mod settings;
+mod summary;
 
 pub use case::{Case, cases};
 pub use draws::{DrawOptions, Transfer, transfers};
@@ -33,10 +34,10 @@ pub use pick::{Contender, Pick, contenders, pick};
 pub use reliability::{Reliability, ReliabilityBin};
 pub use scores::{Errors, Picks, Scores, Verdicts};
 pub use settings::{Belief, Setting, settings};
+pub use summary::OfSources;
 
 use crate::laboratory::by_name;
 use crate::laboratory::runs::{Assumed, assumed};
-use crate::laboratory::statistics::{mean, median};
 
 use scores::Group;
 
@@ -74,25 +75,6 @@ pub struct Backtest {
     pub intervals: Vec<Interval>,
     /// Said and true risk of running out of memory, by source that has such runs, then of all.
     pub reliability: Vec<Reliability>,
-}
-
-/// Statistics over sources, each with the same weight.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct OfSources {
-    /// Means of the sources' scores.
-    pub mean: Scores,
-    /// Their medians.
-    pub median: Scores,
-}
-
-impl OfSources {
-    fn new(sources: &[Scope]) -> Option<Self> {
-        let all: Vec<&Scores> = sources.iter().map(|scope| &scope.scores).collect();
-        (all.len() > 1).then(|| Self {
-            mean: Scores::summary(&all, |values| mean(values.iter().copied())),
-            median: Scores::summary(&all, median),
-        })
-    }
 }
 
 /// Scores the cases, picking layouts at each of the accepted risks of running out of memory.
