@@ -47,7 +47,7 @@ fn with_sets(sets: &[&str]) -> Result<Instance, InputError> {
 fn with_flags(flags: &[(&'static str, &str)]) -> Result<Instance, InputError> {
     let mut overrides = Overrides::none();
     for (flag, value) in flags {
-        overrides.flag(*flag, value);
+        overrides.flag(flag, value);
     }
     instance::from_flags(&overrides)
 }
