@@ -45,13 +45,13 @@ fn what_is_left_out_teaches_nothing() {
 #[test]
 fn the_others_teach() {
     let before = scored(LeaveOut::Source, "", 1.0);
-    let slower = scored(LeaveOut::Source, "slide-rule", 2.0);
+    let slower = scored(LeaveOut::Source, "slide-rule", 1.3);
     let moved = |source: &str| ratio(&slower, source) / ratio(&before, source);
-    // What is common to frameworks and generations moves; the same framework's own figures move more.
-    assert!(moved("beads") > 1.001, "{}", moved("beads"));
-    assert!(moved("abacus") > moved("beads"), "{}", moved("abacus"));
+    // Under the same framework, on another generation of GPUs.
+    assert!(moved("abacus") > 1.05, "{}", moved("abacus"));
+    assert!(moved("abacus") > moved("beads"), "{}", moved("beads"));
     let framework = |slowed: &str, factor| scored(LeaveOut::Framework, slowed, factor);
-    let unmoved = ratio(&framework("slide-rule", 2.0), "abacus");
+    let unmoved = ratio(&framework("slide-rule", 1.3), "abacus");
     assert!((unmoved - ratio(&framework("", 1.0), "abacus")).abs() < 1e-9);
 }
 
