@@ -200,8 +200,12 @@ choice!(
         MegatronFused = "megatron-fused",
         /// FlashAttention 1.
         Flash1 = "flash-attention-1",
-        /// FlashAttention 2 or later.
+        /// FlashAttention 2.
         Flash2 = "flash-attention-2",
+        /// FlashAttention 3, written for Hopper.
+        Flash3 = "flash-attention-3",
+        /// cuDNN's fused attention, which Transformer Engine runs on Hopper and Blackwell.
+        Cudnn = "cudnn",
     }
 );
 
@@ -209,7 +213,7 @@ impl AttentionKernel {
     /// Whether the kernel keeps the attention matrix out of memory.
     #[must_use]
     pub const fn is_flash(self) -> bool {
-        matches!(self, Self::Flash1 | Self::Flash2)
+        !matches!(self, Self::Torch | Self::MegatronFused)
     }
 }
 

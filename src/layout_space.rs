@@ -75,7 +75,7 @@ impl LayoutSpace {
                 Sharding::Gradients as u32,
                 Sharding::Parameters as u32,
             ],
-            Axis::AttentionKernel => vec![AttentionKernel::Flash2 as u32],
+            Axis::AttentionKernel => vec![usual_flash(job) as u32],
             Axis::RmsNormKernel => vec![job.framework.usual_rmsnorm as u32],
             // Flash attention recomputes its core anyway: that mode is of use to other kernels only.
             Axis::Checkpointing => vec![
@@ -187,6 +187,17 @@ impl LayoutSpace {
 #[must_use]
 pub fn largest_tensor_parallel(cluster: &Cluster) -> u32 {
     MOST_DOMAINS * cluster.domain()
+}
+
+/// The framework's usual kernel of attention if that keeps no matrix, else `FlashAttention` 2.
+#[must_use]
+pub fn usual_flash(job: &Job) -> AttentionKernel {
+    let usual = job.framework.usual_attention;
+    if usual.is_flash() {
+        usual
+    } else {
+        AttentionKernel::Flash2
+    }
 }
 
 /// Those of the usual values that the framework has; where it has none of them, its own.

@@ -48,14 +48,14 @@ pub fn core(rank: &Rank<'_>) -> Work {
     let square = 4.0 * pairs * network.attention_width() as f64;
     let speed = &rank.job.framework.speed;
     let softmax_bytes = match rank.combination.attention_kernel {
-        AttentionKernel::Flash1 | AttentionKernel::Flash2 => {
+        AttentionKernel::MegatronFused => speed.softmax_bytes_fused,
+        AttentionKernel::Torch => speed.softmax_bytes_torch,
+        _ => {
             return Work {
                 attention: Flops::new(square / 2.0),
                 ..Work::default()
             };
         }
-        AttentionKernel::MegatronFused => speed.softmax_bytes_fused,
-        AttentionKernel::Torch => speed.softmax_bytes_torch,
     };
     Work {
         attention: Flops::new(square),
@@ -75,9 +75,9 @@ pub fn saved(rank: &Rank<'_>) -> Saved {
         + (rank.width * (2.0 * network.key_value_width() as f64)).value();
     let projections = habits.activation_factor * rank.tokens * element / rank.tensor_parallel;
     let by_matrix = match rank.combination.attention_kernel {
-        AttentionKernel::Flash1 | AttentionKernel::Flash2 => None,
         AttentionKernel::MegatronFused => Some(habits.matrix_bytes_fused),
         AttentionKernel::Torch => Some(habits.matrix_bytes_torch),
+        _ => None,
     };
     let has_dropout = network.numerics.attention_dropout > 0.0;
     let by_dropout = if has_dropout { 3.0 } else { 0.0 };

@@ -5,6 +5,7 @@ use std::ops::Add;
 
 use super::rank::Rank;
 use super::{attention, feed_forward};
+use crate::framework::Selective;
 use crate::layout::Recompute;
 use crate::quantity::{Bytes, Flops};
 use crate::transformer::{Block, LayerKind, Transformer};
@@ -92,6 +93,11 @@ impl Block {
     #[must_use]
     pub fn repeated(self, rank: &Rank<'_>, mode: Recompute) -> Work {
         match (self, mode) {
+            (_, Recompute::AttentionCore)
+                if rank.job.framework.memory.selective == Selective::EverySecondProduct =>
+            {
+                self.work(rank).every_second_product()
+            }
             (Self::Attention, Recompute::AttentionCore) => attention::core(rank),
             (Self::FeedForward, Recompute::FeedForward) => feed_forward::repeated(rank),
             _ => Work::default(),
@@ -104,6 +110,20 @@ impl Block {
         match self {
             Self::Attention => attention::saved(rank),
             Self::FeedForward => feed_forward::saved(rank),
+        }
+    }
+}
+
+impl Work {
+    /// What recomputation of every second product repeats beside them: all but attention, which is kept
+    /// (torchtitan, `models/common/parallelize.py`).
+    fn every_second_product(self) -> Self {
+        Self {
+            products: self.products * 0.5,
+            elementwise: self.elementwise,
+            norms: self.norms,
+            launches: self.launches / 2.0,
+            ..Self::default()
         }
     }
 }

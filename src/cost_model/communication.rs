@@ -2,29 +2,38 @@
 
 use crate::cluster::even_share;
 use crate::job::Job;
+use crate::layout::SequenceParallel;
 use crate::quantity::{Bytes, Seconds};
+use crate::workload::Precision;
 
 use super::block::Work;
 use super::compute::Passes;
 use super::rank::Rank;
 
 /// Tensor-parallel collectives of a layer, each of
-/// `2 (tp-1)/tp w t h / bw + 2 (tp-1) lat_coll`. An all-reduce and the pair reduce-scatter,
+/// `x 2 (tp-1)/tp w t h / bw + 2 (tp-1) lat`, `lat` within a domain or across, `x` the share of
+/// sequence-parallel transfers that the framework does not hide behind matrix products. An all-reduce and the pair reduce-scatter,
 /// all-gather of sequence parallelism move the same bytes. A group that does not lie within an `NVLink`
 /// domain uses the network between nodes.
 #[must_use]
 pub fn tensor_parallel(rank: &Rank<'_>, work: &Work, passes: Passes) -> Seconds {
     let (job, tp) = (rank.job, rank.tensor_parallel);
     let (cluster, degree) = (&job.cluster, rank.combination.tensor_parallel);
-    let bandwidth = if cluster.is_within_domain(degree) {
-        cluster.intra_node_bandwidth
+    let (efficiency, speed) = (&cluster.efficiency, &job.framework.speed);
+    let (bandwidth, hop) = if cluster.is_within_domain(degree) {
+        (cluster.intra_node_bandwidth, efficiency.collective_latency)
     } else {
         let neighbours = f64::from(even_share(degree, cluster.domain()));
-        cluster.across_domains(neighbours / job.framework.speed.tensor_parallel_across)
+        let bandwidth = cluster.across_domains(neighbours / speed.tensor_parallel_across);
+        (bandwidth, efficiency.collective_latency_across)
+    };
+    let shown = match rank.combination.sequence_parallel {
+        SequenceParallel::On => speed.tensor_parallel_exposed,
+        SequenceParallel::Off => 1.0,
     };
     let message = rank.width * rank.hidden_elements();
-    let transfer = message * (2.0 * (tp - 1.0) / tp) / bandwidth;
-    let latency = job.cluster.efficiency.collective_latency * (2.0 * (tp - 1.0));
+    let transfer = message * (shown * 2.0 * (tp - 1.0) / tp) / bandwidth;
+    let latency = hop * (2.0 * (tp - 1.0));
     (transfer + latency) * (passes.collectives * work.collectives)
 }
 
@@ -80,7 +89,8 @@ fn congestion(job: &Job) -> f64 {
 /// Reduction of gradients and gathering of weights after the backward pass, seconds a parameter
 /// of the largest stage (linear in it):
 /// across domains `[4 (R-1)/R (g_node/g) / bw_nic + 1e-6 alpha] (G/64)^gamma`, within a domain
-/// `4 (R-1)/R / bw_nvlink + 1e-6 alpha (G/64)^gamma`, `R = dp cp` replicas, `g` of them in
+/// `4 (R-1)/R / bw_nvlink + 1e-6 alpha (G/64)^gamma`, the first terms times the share that the
+/// framework does not hide behind the backward pass; `R = dp cp` replicas, `g` of them in
 /// a domain of nodes of `g_node`. What is sharded moves in every micro-batch instead ([`sharded_traffic`]): of gradients
 /// that are, half of this traffic; of weights that are, all of it within their group, so that
 /// `R / n` groups of `n` ranks reduce, each rank its `n`-th part.
@@ -107,7 +117,7 @@ pub fn data_parallel(rank: &Rank<'_>) -> Seconds {
     } else {
         traffic / job.cluster.across_domains(in_domain) * congestion
     };
-    transfer + hops
+    transfer * job.framework.speed.reduction_exposed + hops
 }
 
 /// Traffic of sharded gradients and weights for one layer of `P` parameters on the GPU and one
@@ -115,17 +125,18 @@ pub fn data_parallel(rank: &Rank<'_>) -> Seconds {
 /// an `NVLink` domain use that, others have their share of its ports.
 ///
 /// Full sharding gathers 16-bit weights before the forward and again before the backward pass and
-/// scatters gradients after it: 6 bytes a parameter. Sharded gradients alone are a third of that.
+/// scatters gradients after it: 6 bytes a parameter; 4 where products take 8 bits, which are gathered
+/// (torchao, `float8/fsdp_utils.py`). Sharded gradients alone are a third of that.
 #[must_use]
 pub fn sharded_traffic(rank: &Rank<'_>, parameters: f64) -> Seconds {
     let (job, state) = (rank.job, rank.combination.sharding.state());
     if !state.gradients.splits() {
         return Seconds::ZERO;
     }
-    let part = if state.weights.splits() {
-        1.0
-    } else {
-        1.0 / 3.0
+    let part = match (state.weights.splits(), job.workload.precision) {
+        (true, Precision::Bf16 | Precision::Fp16) => 1.0,
+        (true, Precision::Fp8) => 2.0 / 3.0,
+        (false, _) => 1.0 / 3.0,
     };
     let shards = rank.ranks(state.gradients);
     let speed = &job.framework.speed;
@@ -211,6 +222,39 @@ mod tests {
         check(3, Some(8), 24, 4e3);
         // Never faster than within the domain.
         check(128, Some(64), 1024, 4e3);
+    }
+
+    #[test]
+    fn a_framework_hides_transfers_but_no_latency() {
+        let mut job = fixture::job();
+        job.framework.speed.tensor_parallel_exposed = 0.5;
+        job.framework.speed.reduction_exposed = 0.25;
+        job.cluster.efficiency.collective_latency = Seconds::new(0.1);
+        job.cluster.efficiency.collective_latency_across = Seconds::new(1.0);
+        let work = Work {
+            collectives: 1.0,
+            ..Work::default()
+        };
+        let time = |tensor_parallel, sequence_parallel| {
+            let combination = Combination {
+                tensor_parallel,
+                sequence_parallel,
+                ..fixture::combination()
+            };
+            tensor_parallel_time(&job, &combination, &work)
+        };
+        // Two collectives of 64 bytes over 1,000 a second, and two hops each.
+        assert!(fixture::close(time(2, SequenceParallel::Off), 0.128 + 0.4));
+        assert!(fixture::close(time(2, SequenceParallel::On), 0.064 + 0.4));
+        // Across nodes of four GPUs every hop takes longer.
+        assert!(time(8, SequenceParallel::On) > 28.0);
+        let reduced = data_parallel(&Rank::new(&job, &fixture::combination())).value();
+        assert!(fixture::close(reduced, 3.0 / 500.0 / 4.0));
+    }
+
+    fn tensor_parallel_time(job: &Job, combination: &Combination, work: &Work) -> f64 {
+        let rank = Rank::new(job, combination);
+        tensor_parallel(&rank, work, Passes::TRAINING).value()
     }
 
     #[test]

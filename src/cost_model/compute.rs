@@ -61,10 +61,20 @@ pub fn streaming(job: &Job) -> BytesPerSecond {
     job.cluster.accelerator.memory_bandwidth * job.cluster.efficiency.memory_bandwidth
 }
 
-/// Throughput that matrix products reach, `peak eta_gemm`.
+/// Throughput that matrix products of the layers reach, `peak eta_gemm`, in 8 bits `peak eta_gemm eta_8`.
 #[must_use]
 pub fn gemm_throughput(job: &Job) -> FlopsPerSecond {
-    job.cluster.accelerator.peak(job.workload.precision) * job.cluster.efficiency.gemm
+    let (gpu, efficiency) = (&job.cluster.accelerator, &job.cluster.efficiency);
+    let peak = gpu.peak(job.workload.precision);
+    let is_narrow = peak > gpu.peak_bf16;
+    peak * (efficiency.gemm * if is_narrow { efficiency.fp8 } else { 1.0 })
+}
+
+/// Throughput of matrix products that stay in 16 bits whatever the layers' precision, as the output
+/// layer's do (Transformer Engine and torchao convert linear layers of blocks only).
+#[must_use]
+pub fn wide_gemm_throughput(job: &Job) -> FlopsPerSecond {
+    job.cluster.accelerator.peak_bf16 * job.cluster.efficiency.gemm
 }
 
 /// Time of the GPU's own work, by component: FLOP over what the kernel reaches of the peak, traffic
@@ -97,7 +107,7 @@ pub fn device(rank: &Rank<'_>, work: &Work, passes: Passes) -> [(TimeComponent, 
 }
 
 /// Host time of launching `work`:
-/// `launches (c/3 + rc_launch [recomputed]) (t_launch + t_unfused [no RMSNorm kernel])`.
+/// `host launches (c/3 + rc_launch [recomputed]) (t_launch + t_unfused [no RMSNorm kernel])`.
 #[must_use]
 pub fn launch(rank: &Rank<'_>, work: &Work, passes: Passes) -> Seconds {
     let speed = &rank.job.framework.speed;
@@ -106,7 +116,8 @@ pub fn launch(rank: &Rank<'_>, work: &Work, passes: Passes) -> Seconds {
         RmsNormKernel::Unfused => speed.launch_unfused,
     };
     let further = passes.recomputed * speed.launch_recompute;
-    (speed.launch + unfused) * ((passes.share() + further) * work.launches)
+    let host = rank.job.cluster.efficiency.host;
+    (speed.launch + unfused) * ((passes.share() + further) * work.launches * host)
 }
 
 /// Bytes a parameter that pass through device memory in the optimizer: two moments and the master

@@ -13,13 +13,13 @@ use crate::layout::{
 };
 
 /// Where a cell lies among others: `[3 log2 h, log2 s, log2 pp, log2 tp, log2 b, log2(M) / 2,
-/// log2(G) / 2, recomputed, kernel / 2, attention, 0.3 sp]`, attention = 0 flash 2, 1 flash 1, 2 none.
+/// log2(G) / 2, recomputed, kernel / 2, attention, 0.3 sp]`, attention = 0 flash 2 and later, 1 flash 1, 2 none.
 #[must_use]
 pub fn features(job: &Job, cell: &Combination, checkpointing: Checkpointing) -> [f64; DIMENSIONS] {
     let flag = |set: bool| f64::from(u8::from(set));
     let micro_batches = cell.micro_batches(job.workload.global_batch).max(1);
     let attention = match cell.attention_kernel {
-        AttentionKernel::Flash2 => 0.0,
+        AttentionKernel::Flash2 | AttentionKernel::Flash3 | AttentionKernel::Cudnn => 0.0,
         AttentionKernel::Flash1 => 1.0,
         AttentionKernel::MegatronFused | AttentionKernel::Torch => 2.0,
     };

@@ -45,6 +45,8 @@ pub(super) fn job() -> Job {
         efficiency.pipeline_hop_latency,
     ) = (Seconds::ZERO, Seconds::ZERO);
     (efficiency.ring_hop, efficiency.congestion) = (Seconds::ZERO, 0.0);
+    efficiency.collective_latency_across = Seconds::ZERO;
+
     let mut framework = catalog::framework("aleph-alpha-scaling").expect("it is in the catalog");
     let memory = &mut framework.memory;
     (

@@ -1,7 +1,7 @@
 //! The output layer and the loss.
 
 use super::block::Parameters;
-use super::compute::{gemm_throughput, streaming};
+use super::compute::{streaming, wide_gemm_throughput};
 use super::rank::Rank;
 use crate::framework::Logits;
 use crate::quantity::{Bytes, Flops, Seconds};
@@ -16,7 +16,7 @@ pub fn parameters(rank: &Rank<'_>) -> Parameters {
     )
 }
 
-/// Time of a micro-batch: `6 t h V / tp` FLOP; `by_logit t V` bytes in device memory, over `tp` where
+/// Time of a micro-batch: `6 t h V / tp` FLOP in 16 bits; `by_logit t V` bytes in device memory, over `tp` where
 /// logits stay sharded; `(tp-1)/tp w t V` bytes on the network where they are gathered.
 #[must_use]
 pub fn time(rank: &Rank<'_>) -> Seconds {
@@ -27,7 +27,7 @@ pub fn time(rank: &Rank<'_>) -> Seconds {
         Logits::Sharded => Bytes::ZERO,
         Logits::Gathered => rank.width * ((tp - 1.0) / tp * logits(rank)),
     };
-    Flops::new(work) / gemm_throughput(job)
+    Flops::new(work) / wide_gemm_throughput(job)
         + Bytes::new(traffic) / streaming(job)
         + gathered / job.cluster.intra_node_bandwidth
 }

@@ -89,8 +89,9 @@ impl LayerMemory {
     }
 }
 
-/// Time of `work` by `passes`: the GPU's own, then on the network, then what host time and sharded
-/// weights add where they do not hide behind the rest.
+/// Time of `work` by `passes`: the GPU's own, what host time adds where it does not hide behind that, on
+/// the network, and what sharded weights add where they do not hide behind the rest. Host time does not
+/// hide behind collectives: the host waits for the ranks of its group, which launch as late as it does.
 fn time(rank: &Rank<'_>, work: &Work, parameters: f64, passes: Passes) -> StepTime {
     let speed = &rank.job.framework.speed;
     let device = compute::device(rank, work, passes);
@@ -100,11 +101,13 @@ fn time(rank: &Rank<'_>, work: &Work, parameters: f64, passes: Passes) -> StepTi
     let context_parallel = communication::context_parallel(rank, work, attention);
     time[TimeComponent::TensorParallel] = tensor_parallel;
     time[TimeComponent::ContextParallel] = context_parallel;
-    let busy = sum(device) + tensor_parallel + context_parallel;
-    let launch = exposed(busy, compute::launch(rank, work, passes), speed.launch_norm);
+    let computing = sum(device);
+    let host = compute::launch(rank, work, passes);
+    let launch = exposed(computing, host, speed.launch_norm);
     time[TimeComponent::Launch] = launch;
+    let busy = computing + launch + tensor_parallel + context_parallel;
     let sharded = communication::sharded_traffic(rank, parameters);
-    time[TimeComponent::WeightGathering] = exposed(busy + launch, sharded, speed.sharded_norm);
+    time[TimeComponent::WeightGathering] = exposed(busy, sharded, speed.sharded_norm);
     time
 }
 

@@ -123,12 +123,23 @@ figures! {
     figures {
         /// Share of the peak that matrix products reach (`eta_gemm`).
         gemm: f64 = number("share", 0.01..=1.0).seen_in_time().fitted_within(0.3..=0.95);
+        /// What products in 8 bits reach of their peak over what others reach of theirs (`eta_8`):
+        /// conversions are not hidden.
+        fp8: f64 = number("share", 0.01..=1.0)
+            .or(Value::Number(0.85)).seen_in_time().fitted_within(0.5..=1.0);
         /// Share of the peak of `FlashAttention` 1, on causal FLOP (`eta_flash1`).
         flash_attention_1: f64 =
             number("share", 0.01..=1.0).seen_in_time().fitted_within(0.1..=0.7);
-        /// Share of the peak of `FlashAttention` 2 or later, on causal FLOP (`eta_flash2`).
+        /// Share of the peak of `FlashAttention` 2, on causal FLOP (`eta_flash2`).
         flash_attention_2: f64 =
-            number("share", 0.01..=1.0).seen_in_time().fitted_within(0.1..=0.95);
+            number("share", 0.01..=1.0).seen_in_time().fitted_within(0.05..=0.95);
+        /// Share of the peak of `FlashAttention` 3, on causal FLOP; absent where it does not run, as on
+        /// all GPUs but Hopper.
+        flash_attention_3: Option<f64> =
+            number("share", 0.01..=1.0).seen_in_time().fitted_within(0.1..=0.95).optional();
+        /// Share of the peak of cuDNN's fused attention, on causal FLOP.
+        cudnn_attention: Option<f64> =
+            number("share", 0.01..=1.0).seen_in_time().fitted_within(0.1..=0.95).optional();
         /// Share of the memory bandwidth that streaming kernels reach.
         memory_bandwidth: f64 = number("share", 0.01..=1.0);
         /// Time of a ring hop for a million parameters (`alpha`).
@@ -138,8 +149,14 @@ figures! {
             number("exponent", 0.0..=2.0).seen_in_time().fitted_within(0.001..=1.2);
         /// Latency of one rank-to-rank hop of a tensor-parallel collective (`lat_coll`).
         collective_latency: Seconds = quantity("us", 0.0..=LONGEST).seen_in_time();
+        /// The same of a collective whose ranks do not share an `NVLink` domain.
+        collective_latency_across: Seconds = quantity("us", 0.0..=LONGEST)
+            .or(Value::Number(16e-6)).seen_in_time();
         /// Latency of one transfer between pipeline stages (`lat_hop`).
         pipeline_hop_latency: Seconds = quantity("us", 0.0..=LONGEST).seen_in_time();
+        /// Time of its hosts to launch kernels over that of A100 and H100 nodes (`host`).
+        host: f64 = number("factor", 0.0..=10.0)
+            .or(Value::Number(1.0)).seen_in_time().fitted_within(0.1..=4.0);
         /// Factor on every duration (`rho`): clocks below the nominal ones, stragglers, whatever
         /// slows all work alike.
         slowdown: f64 = number("factor", 0.1..=10.0)
@@ -148,13 +165,23 @@ figures! {
 }
 
 impl Efficiency {
-    /// Share of the peak that flash attention reaches on causal FLOP; `gemm`'s without it.
+    /// Share of the peak that flash attention reaches on causal FLOP; `gemm`'s without it. A kernel that
+    /// the GPU lacks gives way to `FlashAttention` 2.
     #[must_use]
     pub const fn attention(&self, kernel: AttentionKernel) -> f64 {
         match kernel {
             AttentionKernel::Flash1 => self.flash_attention_1,
             AttentionKernel::Flash2 => self.flash_attention_2,
+            AttentionKernel::Flash3 => self.or_flash_2(self.flash_attention_3),
+            AttentionKernel::Cudnn => self.or_flash_2(self.cudnn_attention),
             AttentionKernel::MegatronFused | AttentionKernel::Torch => self.gemm,
+        }
+    }
+
+    const fn or_flash_2(&self, share: Option<f64>) -> f64 {
+        match share {
+            Some(share) => share,
+            None => self.flash_attention_2,
         }
     }
 }

@@ -180,7 +180,7 @@ figures! {
         /// Multiplier of the time of pipeline transfers: below 1 hidden, above 1 blocking.
         transfer_exposed: f64 = number("factor", 0.0..=100.0).seen_in_time();
         /// Multiplier of a pipeline fill under 1F1B (`beta`).
-        bubble: f64 = number("factor", 0.0..=10.0).seen_in_time().fitted_within(0.5..=4.0);
+        bubble: f64 = number("factor", 0.0..=10.0).seen_in_time().fitted_within(1.0..=4.0);
         /// Multiplier of a pipeline fill under the zero-bubble schedule 1p.
         bubble_zero_1p: f64 = number("factor", 0.0..=10.0).seen_in_time().fitted_within(0.0..=4.0);
         /// Multiplier of a pipeline fill under the zero-bubble schedule 2p.
@@ -189,6 +189,9 @@ figures! {
         bubble_interleaved: f64 = number("share", 0.0..=1.0).seen_in_time();
         /// What replicas exchange in a step (4: 16-bit gradients and weights).
         reduction_bytes: f64 = number("bytes per parameter", 0.0..=100.0);
+        /// Share of that exchange that does not hide behind the backward pass.
+        reduction_exposed: f64 = number("share", 0.0..=1.0)
+            .or(Value::Number(1.0)).seen_in_time().fitted_within(0.1..=1.0);
         /// Whether replicas share the optimizer's work.
         optimizer_work: OptimizerWork = one_of();
         /// What fully sharded replicas exchange.
@@ -203,6 +206,10 @@ figures! {
         measured_intra_node: f64 = number("factor", 0.01..=100.0).seen_in_time();
         /// Training's share of a bandwidth between nodes that was measured beside the run.
         measured_inter_node: f64 = number("factor", 0.01..=100.0).seen_in_time();
+        /// Share of the transfers of sequence-parallel collectives that does not hide behind matrix
+        /// products.
+        tensor_parallel_exposed: f64 = number("share", 0.0..=1.0)
+            .or(Value::Number(1.0)).seen_in_time().fitted_within(0.1..=1.0);
         /// Time of tensor-parallel traffic across `NVLink` domains over that of the network's bandwidth.
         tensor_parallel_across: f64 = number("factor", 0.01..=100.0).seen_in_time();
     }

@@ -8,6 +8,7 @@ use crate::constraint::{Constraint, Decision};
 use crate::framework::{CheckpointRule, Partition};
 use crate::instance::Instance;
 use crate::layout::{AttentionKernel, Checkpointing, Recompute, RmsNormKernel, Sharding};
+use crate::layout_space::usual_flash;
 use crate::quantity::Bytes;
 use crate::rules::{Remedy, Rule};
 
@@ -95,7 +96,7 @@ impl fmt::Display for Proposal {
 pub(super) fn proposals(instance: &Instance) -> Vec<(Proposal, Option<Reason>)> {
     let mut all = of_the_job(instance);
     let kernels = [
-        (Axis::AttentionKernel, AttentionKernel::Flash2 as u32),
+        (Axis::AttentionKernel, usual_flash(&instance.job) as u32),
         (Axis::RmsNormKernel, RmsNormKernel::Fused as u32),
     ];
     all.push(opened(instance, "fused-kernels", "fused kernels", &kernels));

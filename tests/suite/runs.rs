@@ -252,6 +252,40 @@ fn an_interleaved_run_has_the_cut_of_its_framework() {
 }
 
 #[test]
+fn kernels_and_recomputation_follow_the_framework() {
+    let kernel = |changes: &[(&str, &str)]| {
+        let modelled = modelled(changes);
+        modelled.layout.combination.attention_kernel.to_string()
+    };
+    // Transformer Engine runs cuDNN's, whatever algorithm a source names.
+    assert_eq!(kernel(&[]), "cudnn");
+    assert_eq!(kernel(&[("framework", "fsdp")]), "flash-attention-2");
+    let llm_foundry = [("framework", ""), ("source", "llm-foundry")];
+    assert_eq!(kernel(&llm_foundry), "flash-attention-1");
+    // FSDP's selective checkpointing recomputes every second product, not attention.
+    let time = |changes: &[(&str, &str)]| modelled(changes).prediction.step_time.value();
+    let selective = [("framework", "fsdp"), ("checkpointing", "selective")];
+    let full = [("framework", "fsdp"), ("checkpointing", "full")];
+    let (none, selective, full) = (
+        time(&[("framework", "fsdp")]),
+        time(&selective),
+        time(&full),
+    );
+    assert!((0.4..0.7).contains(&((selective - none) / (full - none))));
+    let layers = |changes: &[(&str, &str)]| modelled(changes).layout.stages[0].recomputed;
+    // What trained and would need many times its memory was recomputed.
+    let large = [("micro_batch", "16"), ("checkpointing", "")];
+    assert_eq!(layers(&large)[0], 32);
+    assert_eq!(layers(&[("checkpointing", "")])[0], 0);
+    let failed = [
+        ("micro_batch", "16"),
+        ("checkpointing", ""),
+        ("status", "oom"),
+    ];
+    assert_eq!(layers(&failed)[0], 0);
+}
+
+#[test]
 fn what_cannot_be_is_not_modelled() {
     let check = |changes: &[(&str, &str)], part: &str| {
         let file = read("shapes", &format!("{HEADER}\n{}", row(changes))).expect("it is right");

@@ -169,7 +169,8 @@ impl Flags {
     fn kernels(&mut self, instance: &Instance, combination: &Combination) {
         self.value("transformer-impl", "transformer_engine");
         let backend = match combination.attention_kernel {
-            AttentionKernel::Flash1 | AttentionKernel::Flash2 => "flash",
+            AttentionKernel::Flash1 | AttentionKernel::Flash2 | AttentionKernel::Flash3 => "flash",
+            AttentionKernel::Cudnn => "fused",
             AttentionKernel::MegatronFused | AttentionKernel::Torch => "unfused",
         };
         if backend == "unfused" || instance.space.is_listed(Axis::AttentionKernel) {

@@ -13,15 +13,15 @@ use crate::cost_model::{self, Costs, Vocabulary};
 use crate::framework::{Framework, Interleaving, LoggedPeak, Partition};
 use crate::job::Job;
 use crate::layout::{
-    AttentionKernel, Checkpointing, Combination, Layout, RmsNormKernel, Schedule, SequenceParallel,
-    Sharding, Stage,
+    AttentionKernel, Checkpointing, Combination, Layout, Recompute, RmsNormKernel, Schedule,
+    SequenceParallel, Sharding, Stage,
 };
 use crate::quantity::BytesPerSecond;
 use crate::transformer::FeedForward;
 use crate::workload::{FlopConvention, Optimizer, Precision, Workload};
 
 use super::network::{demand_modelled, transformer};
-use super::record::Run;
+use super::record::{Run, Status};
 use super::setups::Setup;
 
 /// A run as the cost model sees it.
@@ -197,9 +197,15 @@ pub fn model(run: &Run, setup: &Setup) -> Result<Modelled, Skip> {
         "interlaced" => Vocabulary::Interlaced,
         _ => Vocabulary::Ends,
     };
-    let layout = layout(run, &job)?;
+    let mut layout = layout(run, &job)?;
     let costs = Costs::exact(&job, &layout.combination).with_vocabulary(vocabulary);
-    let prediction = cost_model::evaluate(&job, &costs, &layout.stages);
+    let mut prediction = cost_model::evaluate(&job, &costs, &layout.stages);
+    if must_recompute(run, &prediction) {
+        for stage in &mut layout.stages {
+            stage.recomputed[Recompute::Full as usize] = stage.layers;
+        }
+        prediction = cost_model::evaluate(&job, &costs, &layout.stages);
+    }
     Ok(Modelled {
         job,
         layout,
@@ -207,6 +213,17 @@ pub fn model(run: &Run, setup: &Setup) -> Result<Modelled, Skip> {
         prediction,
         unstated: unstated(run, &setup.framework),
     })
+}
+
+/// A run that trained without saying how it checkpointed, and needed this many times its memory
+/// without, recomputed its layers.
+const HOPELESS: f64 = 1.5;
+
+fn must_recompute(run: &Run, prediction: &Prediction) -> bool {
+    let memory = &prediction.memory;
+    run.checkpointing.is_empty()
+        && run.status == Status::Ok
+        && memory.peak() > memory.capacity * HOPELESS
 }
 
 /// What a verdict on memory needs and the row does not state.
@@ -313,7 +330,10 @@ fn layout(run: &Run, job: &Job) -> Result<Layout, Skip> {
         // A layer in each chunk of the fullest stage.
         cell.virtual_stages = own_cut(job, &cell)?.into_iter().max().unwrap_or(1);
     }
-    let cut = own_cut(job, &cell)?;
+    let cut = match run.variant.as_str() {
+        "redis" => redistributed(job, stages),
+        _ => own_cut(job, &cell)?,
+    };
     let checkpointing = choice("checkpointing", &run.checkpointing, |name| match name {
         "selective" => Some(Checkpointing::AttentionCore),
         _ => Checkpointing::parse(name),
@@ -350,6 +370,31 @@ fn own_cut(job: &Job, cell: &Combination) -> Result<Vec<u32>, Skip> {
         })
 }
 
+/// Layers of each stage where those of the last make room for the head, so that the slowest stage has
+/// least to do by FLOP (Yeung et al., arXiv 2411.05288, section 6.2: layer redistribution).
+fn redistributed(job: &Job, stages: u32) -> Vec<u32> {
+    let network = &job.transformer;
+    let attention = job.workload.sequence_length * network.attention_width();
+    let weights = network.attention_weights() + network.feed_forward_weights();
+    let head = network.embedding_weights() as f64 / (weights + attention) as f64;
+    let others = stages.saturating_sub(1).max(1);
+    let slowest = |last: u32| {
+        let most = (network.layers - last).div_ceil(others);
+        f64::from(most).max(f64::from(last) + head)
+    };
+    let last = (0..=network.layers).min_by(|&one, &two| slowest(one).total_cmp(&slowest(two)));
+    let last = last.unwrap_or(0);
+    let (share, larger) = (
+        (network.layers - last) / others,
+        (network.layers - last) % others,
+    );
+    let mut cut: Vec<u32> = (0..others)
+        .map(|stage| share + u32::from(stage < larger))
+        .collect();
+    cut.push(last);
+    cut
+}
+
 fn cell(run: &Run, framework: &Framework) -> Result<Combination, Skip> {
     let tensor_parallel = stated(run.tensor_parallel, "tensor-parallel degree")?;
     let schedule = choice("schedule", &run.schedule, |name| match name {
@@ -364,6 +409,11 @@ fn cell(run: &Run, framework: &Framework) -> Result<Combination, Skip> {
             _ => AttentionKernel::parse(name),
         },
     )?;
+    // A source names the algorithm; which kernel runs it is its framework's choice: Transformer Engine's
+    // (`pytorch/attention/dot_product_attention/utils.py`) is cuDNN.
+    let is_named = |kernel: &AttentionKernel| *kernel != AttentionKernel::Flash2;
+    let usual = framework.usual_attention;
+    let attention = attention.filter(|kernel| is_named(kernel) || !usual.is_flash());
     let sharding = choice("sharding", &run.sharding, Sharding::parse)?;
     let usually_split = framework.usual_sequence_parallel == SequenceParallel::On;
     let split = run.sequence_parallel.unwrap_or(usually_split) && tensor_parallel > 1;

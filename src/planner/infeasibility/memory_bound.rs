@@ -26,6 +26,8 @@ const SLACK: f64 = 1.0 + 1e-9;
 pub(super) fn leanest(values: &[Vec<u32>; Axis::COUNT], combination: &Combination) -> Combination {
     let kernels = [
         AttentionKernel::Flash2,
+        AttentionKernel::Flash3,
+        AttentionKernel::Cudnn,
         AttentionKernel::Flash1,
         AttentionKernel::MegatronFused,
     ];
