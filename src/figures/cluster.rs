@@ -133,13 +133,13 @@ figures! {
         /// Share of the peak of `FlashAttention` 2, on causal FLOP (`eta_flash2`).
         flash_attention_2: f64 =
             number("share", 0.01..=1.0).seen_in_time().fitted_within(0.05..=0.95);
-        /// Share of the peak of `FlashAttention` 3, on causal FLOP; absent where it does not run, as on
-        /// all GPUs but Hopper.
-        flash_attention_3: Option<f64> =
-            number("share", 0.01..=1.0).seen_in_time().fitted_within(0.1..=0.95).optional();
-        /// Share of the peak of cuDNN's fused attention, on causal FLOP.
-        cudnn_attention: Option<f64> =
-            number("share", 0.01..=1.0).seen_in_time().fitted_within(0.1..=0.95).optional();
+        /// Share of the peak of `FlashAttention` 3 or later, on causal FLOP; of what runs instead where
+        /// it does not.
+        flash_attention_3: f64 =
+            number("share", 0.01..=1.0).seen_in_time().fitted_within(0.1..=0.95);
+        /// Share of the peak of the vendor's fused attention (cuDNN's), on causal FLOP.
+        cudnn_attention: f64 =
+            number("share", 0.01..=1.0).seen_in_time().fitted_within(0.1..=0.95);
         /// Share of the memory bandwidth that streaming kernels reach.
         memory_bandwidth: f64 = number("share", 0.01..=1.0);
         /// Time of a ring hop for a million parameters (`alpha`).
@@ -165,23 +165,15 @@ figures! {
 }
 
 impl Efficiency {
-    /// Share of the peak that flash attention reaches on causal FLOP; `gemm`'s without it. A kernel that
-    /// the GPU lacks gives way to `FlashAttention` 2.
+    /// Share of the peak that flash attention reaches on causal FLOP; `gemm`'s without it.
     #[must_use]
     pub const fn attention(&self, kernel: AttentionKernel) -> f64 {
         match kernel {
             AttentionKernel::Flash1 => self.flash_attention_1,
             AttentionKernel::Flash2 => self.flash_attention_2,
-            AttentionKernel::Flash3 => self.or_flash_2(self.flash_attention_3),
-            AttentionKernel::Cudnn => self.or_flash_2(self.cudnn_attention),
+            AttentionKernel::Flash3 => self.flash_attention_3,
+            AttentionKernel::Cudnn => self.cudnn_attention,
             AttentionKernel::MegatronFused | AttentionKernel::Torch => self.gemm,
-        }
-    }
-
-    const fn or_flash_2(&self, share: Option<f64>) -> f64 {
-        match share {
-            Some(share) => share,
-            None => self.flash_attention_2,
         }
     }
 }

@@ -229,13 +229,8 @@ fn figures_that_made_the_runs_are_found() {
     assert!((fitted.setup.cluster.efficiency.gemm / 0.66 - 1.0).abs() < 0.03);
     let factor = calibrated.setup.framework.memory.activation_factor;
     assert!((factor / 1.25 - 1.0).abs() < 0.03);
-    // The shipped figures rank these runs nearly as well: their level is all that is taken.
-    assert_eq!(calibrated.speeds, Speeds::Level);
-    assert!(calibrated.setup.cluster.efficiency.slowdown > 1.1);
-    let levelled = &calibrated.setup.cluster;
-    let mut expected = setup.cluster.efficiency.clone();
-    expected.slowdown = levelled.efficiency.slowdown;
-    assert_eq!(levelled.efficiency, expected);
+    // They rank runs that were held out better than the shipped ones.
+    assert_eq!(calibrated.speeds, Speeds::Fitted);
     let always = check(&all, Adoption::Always);
     assert_eq!(
         always.setup.cluster.efficiency,

@@ -274,11 +274,11 @@ fn kernels_and_recomputation_follow_the_framework() {
     assert!((0.4..0.7).contains(&((selective - none) / (full - none))));
     let layers = |changes: &[(&str, &str)]| modelled(changes).layout.stages[0].recomputed;
     // What trained and would need many times its memory was recomputed.
-    let large = [("micro_batch", "16"), ("checkpointing", "")];
+    let large = [("seq_len", "65536"), ("checkpointing", "")];
     assert_eq!(layers(&large)[0], 32);
     assert_eq!(layers(&[("checkpointing", "")])[0], 0);
     let failed = [
-        ("micro_batch", "16"),
+        ("seq_len", "65536"),
         ("checkpointing", ""),
         ("status", "oom"),
     ];
