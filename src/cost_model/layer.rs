@@ -90,8 +90,8 @@ impl LayerMemory {
 }
 
 /// Time of `work` by `passes`: the GPU's own, what host time adds where it does not hide behind that, on
-/// the network, and what sharded weights add where they do not hide behind the rest. Host time does not
-/// hide behind collectives: the host waits for the ranks of its group, which launch as late as it does.
+/// the network, and what sharded weights add where they do not hide behind the rest. Host time hides
+/// behind the exchange of keys and values, but not behind collectives: the host waits for the ranks of its group, which launch as late as it does.
 fn time(rank: &Rank<'_>, work: &Work, parameters: f64, passes: Passes) -> StepTime {
     let speed = &rank.job.framework.speed;
     let device = compute::device(rank, work, passes);
@@ -101,11 +101,11 @@ fn time(rank: &Rank<'_>, work: &Work, parameters: f64, passes: Passes) -> StepTi
     let context_parallel = communication::context_parallel(rank, work, attention);
     time[TimeComponent::TensorParallel] = tensor_parallel;
     time[TimeComponent::ContextParallel] = context_parallel;
-    let computing = sum(device);
+    let computing = sum(device) + context_parallel;
     let host = compute::launch(rank, work, passes);
     let launch = exposed(computing, host, speed.launch_norm);
     time[TimeComponent::Launch] = launch;
-    let busy = computing + launch + tensor_parallel + context_parallel;
+    let busy = computing + launch + tensor_parallel;
     let sharded = communication::sharded_traffic(rank, parameters);
     time[TimeComponent::WeightGathering] = exposed(busy, sharded, speed.sharded_norm);
     time
