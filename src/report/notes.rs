@@ -112,7 +112,7 @@ pub(super) fn proof_note(proof: &ProofDocument) -> String {
     };
     let unreached = match combinations.all.saturating_sub(combinations.settled()) {
         0 => String::new(),
-        unreached => format!("{} were not reached, ", grouped(unreached)),
+        unreached => format!("{} not reached, ", number_of(unreached, "was", "were")),
     };
     let cut_short = proof.cut_short.iter().map(|part| part.words());
     let cut_short = cut_short.collect::<Vec<_>>().join(", ");
@@ -125,13 +125,22 @@ pub(super) fn proof_note(proof: &ProofDocument) -> String {
         _ => format!("; {rules} rules on discrete choices applied before that"),
     };
     format!(
-        "Proof: {bound}{cut}of {} combinations, {} break a rule, {} are excluded by a bound, \
-         {unreached}{} are in the program {} ({}){before}.{cut_short}",
-        grouped(combinations.all),
-        grouped(combinations.infeasible),
-        grouped(combinations.pruned),
-        grouped(combinations.solved),
+        "Proof: {bound}{cut}of {}, {} a rule, {} excluded by a bound, \
+         {unreached}{} in the program {} ({}){before}.{cut_short}",
+        number_of(combinations.all, "combination", "combinations"),
+        number_of(combinations.infeasible, "breaks", "break"),
+        number_of(combinations.pruned, "is", "are"),
+        number_of(combinations.solved, "is", "are"),
         proof.formulation.as_str(),
         proof.solver,
+    )
+}
+
+/// A number and the word that agrees with it.
+fn number_of(number: u64, one: &str, several: &str) -> String {
+    format!(
+        "{} {}",
+        grouped(number),
+        if number == 1 { one } else { several }
     )
 }
