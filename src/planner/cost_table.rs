@@ -186,7 +186,7 @@ fn quantum(costs: &[Costs], layers: u32) -> Quantum {
         |costs: &Costs| costs.layer().time.total() / f64::from(costs.combination.virtual_stages);
     let layer = least(&mut near.map(|(costs, _)| chunk(costs).value()));
     let sane = |time: f64| Seconds::new(time.clamp(1e-18, 1e12));
-    Quantum::for_times(sane(fastest), sane(layer))
+    Quantum::for_times(sane(fastest), sane(layer), most_stages(costs))
 }
 
 /// The finest unit of time for a space.
@@ -195,7 +195,16 @@ fn finest_quantum(costs: &[Costs], layers: u32) -> Quantum {
         .iter()
         .map(|costs| ideal_step_time(costs, layers).value());
     let fastest = ideal.fold(f64::INFINITY, f64::min);
-    Quantum::for_times(Seconds::new(fastest.clamp(1e-18, 1e12)), Seconds::ZERO)
+    let fastest = Seconds::new(fastest.clamp(1e-18, 1e12));
+    Quantum::for_times(fastest, Seconds::ZERO, most_stages(costs))
+}
+
+/// The longest pipeline.
+fn most_stages(costs: &[Costs]) -> u32 {
+    let stages = costs
+        .iter()
+        .map(|costs| costs.combination.pipeline_parallel);
+    stages.max().unwrap_or(1)
 }
 
 /// Step time of a combination whose work splits evenly over its stages, without recomputation.

@@ -57,7 +57,7 @@ impl Cost {
         let (job, layout) = (given.job, given.layout);
         let costs = Costs::new(job, &layout.combination).with_vocabulary(given.vocabulary);
         // Layouts are not compared layer by layer: the finest unit serves best.
-        let quantum = Quantum::for_times(given.step_time, Seconds::ZERO);
+        let quantum = Quantum::for_times(given.step_time, Seconds::ZERO, 1);
         let units = CombinationUnits::new(&costs, quantum);
         let capacity = capacity_at_risk(job, &layout.combination, max_oom_risk);
         Self {

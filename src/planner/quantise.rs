@@ -33,6 +33,9 @@ pub struct Quantum {
 /// number of these.
 const STEPS: i64 = FILL_STEPS as i64;
 
+/// Stages of a pipeline with which the finest unit leaves room for sums of all layers on one stage.
+const USUAL_STAGES: f64 = 20.0;
+
 /// Bytes of the unit of memory.
 const KIB: f64 = 1024.0;
 
@@ -40,10 +43,12 @@ impl Quantum {
     /// The unit for a space whose best layouts take about `step_time` and give each layer
     /// `layer_time` in a pass of one chunk: the power of ten below 3e-6 of the latter, so that
     /// rounding a layer errs by less than 1.5e-6; but no less than 2e-11 of a step, so that
-    /// objectives stay below 2^48.
+    /// objectives stay below 2^44. Pipelines of more than some twenty stages take a coarser one: the program
+    /// also forms the sum of a step whose layers are all on one stage, which has to be a number.
     #[must_use]
-    pub fn for_times(step_time: Seconds, layer_time: Seconds) -> Self {
-        let finest = step_time * 1e-12 * STEPS as f64;
+    pub fn for_times(step_time: Seconds, layer_time: Seconds, most_stages: u32) -> Self {
+        let longer = (f64::from(most_stages) / USUAL_STAGES).max(1.0);
+        let finest = step_time * 1e-12 * STEPS as f64 * longer;
         let wanted = (layer_time * 3e-6).max(finest);
         let exponent = wanted.value().log10().floor();
         Self {

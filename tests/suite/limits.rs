@@ -277,3 +277,15 @@ fn quick_plans_are_plans() {
     }
     assert!(checked > 100, "only {checked}");
 }
+
+#[test]
+fn long_pipelines_of_many_micro_batches_are_still_numbers() {
+    let text = "[model]\nlayers = 1000\nhidden = 8192\nheads = 64\nvocabulary = 32000\n\
+                feed_forward_width = 28672\n[cluster]\npreset = \"dgx-h100-80gb\"\ngpus = 1024\n\
+                [training]\nsequence_length = 4096\nglobal_batch = 1048576\n[search]\n\
+                tensor_parallel = [1]\npipeline_parallel = [256, 512]\ncontext_parallel = [1]\n\
+                virtual_stages = [1]\nmicro_batch = [1]\n";
+    let instance = parse(text, &[]);
+    let outcome = planner::plan(&instance, &PlanOptions::default());
+    assert!(outcome.is_ok(), "{outcome:?}");
+}

@@ -47,7 +47,7 @@ pub(super) fn units(instance: &Instance, combination: &Combination) -> Combinati
 }
 
 fn quantum() -> Quantum {
-    Quantum::for_times(Seconds::new(1.0), Seconds::new(1.0))
+    Quantum::for_times(Seconds::new(1.0), Seconds::new(1.0), 1)
 }
 
 impl Freedom {
