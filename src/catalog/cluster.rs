@@ -79,8 +79,13 @@ pub(crate) fn resolve(
         cluster.seen_to_fit.clone_from(seen);
     }
     let fitted = merged.framework.value();
-    let fitted_with = fitted.and_then(|framework| framework.preset.value());
-    cluster.calibration.framework = fitted_with.cloned();
+    if let Some(Field::Given(name, at)) = fitted.map(|framework| &framework.preset) {
+        if let Err(unknown) = super::framework_section(name) {
+            problems.add(at, unknown.text(), unknown.hint());
+            return None;
+        }
+        cluster.calibration.framework = Some(name.clone());
+    }
     cluster.name = merged.name.or_default(name)?;
     Some(Machine {
         cluster,

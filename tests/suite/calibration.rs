@@ -197,6 +197,17 @@ fn cluster_files_are_read_as_they_were_written() {
     std::fs::remove_file(&path).expect("it was written");
 }
 
+#[test]
+fn a_cluster_file_names_a_framework_of_the_catalog() {
+    let path = temporary("framework.toml");
+    let text = "preset = \"dgx-a100-80gb\"\n[framework]\npreset = \"megatrom-lm\"\n";
+    std::fs::write(&path, text).expect("the folder takes files");
+    let read = instance::read_machine(&path.to_string_lossy());
+    let error = read.expect_err("no such framework").to_string();
+    assert!(error.contains("`megatrom-lm`"), "{error}");
+    std::fs::remove_file(&path).expect("it was written");
+}
+
 /// A cluster and framework of the catalog.
 fn setup() -> Setup {
     let machine = catalog::machine("dgx-a100-80gb").expect("it is in the catalog");
