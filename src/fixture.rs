@@ -45,6 +45,9 @@ pub(crate) fn llama_13b() -> Instance {
         normalization: Normalization::RmsNorm,
         biases: Biases::None,
         learned_positions: 0,
+        experts: None,
+        latent_attention: None,
+        prediction_layers: 0,
         small_parts: SmallParts::default(),
         numerics: Numerics::USUAL,
     };
@@ -66,6 +69,9 @@ pub(crate) fn llama_405b() -> Instance {
         normalization: Normalization::RmsNorm,
         biases: Biases::None,
         learned_positions: 0,
+        experts: None,
+        latent_attention: None,
+        prediction_layers: 0,
         small_parts: SmallParts::default(),
         numerics: Numerics::USUAL,
     };

@@ -2,7 +2,7 @@
 
 use crate::choice::choice;
 
-/// A dense decoder-only transformer.
+/// A decoder-only transformer, dense or with a mixture of experts.
 ///
 /// Symbols of the paper (Hagemann et al., arXiv 2311.05610): `L` layers, `h` hidden size,
 /// `a` heads, `f` feed-forward width, `V` vocabulary.
@@ -36,12 +36,26 @@ pub struct Transformer {
     pub biases: Biases,
     /// Learned position embeddings (entries); 0 with rotary embeddings.
     pub learned_positions: u64,
+    /// The experts that take the place of the dense feed-forward block in most layers, if any.
+    #[serde(flatten)]
+    pub experts: Option<Experts>,
+    /// Queries, keys and values through low-rank projections, where attention is latent.
+    #[serde(flatten)]
+    pub latent_attention: Option<LatentAttention>,
+    /// Layers that predict further tokens, after the last (DeepSeek-V3, arXiv 2412.19437, section 2.2).
+    #[serde(skip_serializing_if = "is_zero")]
+    pub prediction_layers: u32,
     /// Small parts that differ between families.
     #[serde(flatten)]
     pub small_parts: SmallParts,
     /// What it computes besides: neither time nor memory depends on it, but who trains it has to know.
     #[serde(flatten)]
     pub numerics: Numerics,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+const fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// What a network computes besides its shape.
@@ -194,6 +208,44 @@ choice!(
     }
 );
 
+/// A mixture of experts (Shazeer et al., arXiv 1701.06538): a router gives every token to some of many
+/// feed-forward networks. Fields are keys of `[model]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+pub struct Experts {
+    /// Routed experts of a layer, `E`.
+    pub experts: u64,
+    /// Experts that work on a token, `K`.
+    pub experts_per_token: u64,
+    /// Width of a routed expert, `f_e`.
+    pub expert_width: u64,
+    /// Width of all shared experts together, which work on every token, `f_s`; 0 without any.
+    pub shared_expert_width: u64,
+    /// Leading layers with a dense feed-forward block.
+    pub dense_layers: u32,
+    /// Of the layers after those, every so many-th has experts: 1 where all have, 2 where the
+    /// second, the fourth and so on do.
+    pub expert_interval: u32,
+    /// Numbers for each expert beside its row of the router: 1 with a bias or a correction of the choice.
+    pub router_biases: u64,
+    /// Rows of the hidden size that gate the shared experts: 1 in Qwen 2.
+    pub shared_expert_gates: u64,
+}
+
+/// Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434, section 2.1). Fields are keys of `[model]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+pub struct LatentAttention {
+    /// Rank of the queries' projection, `r_q`; 0 where they are projected at once.
+    pub query_rank: u64,
+    /// Rank of the keys' and values' projection, `r_k`.
+    pub key_value_rank: u64,
+    /// Width of a head's part that is not rotated, `d_n`.
+    pub unrotated_width: u64,
+    /// Width of its rotated part, which all heads' keys share, `d_r`.
+    pub rotated_width: u64,
+    /// Width of a head's values, `d_v`.
+    pub value_width: u64,
+}
+
 /// A part of a layer with an input norm and a residual connection of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Block {
@@ -201,6 +253,8 @@ pub enum Block {
     Attention,
     /// The dense feed-forward network.
     FeedForward,
+    /// Router and experts in its place.
+    Experts,
 }
 
 /// A kind of layer: the blocks that it passes through, in order.
@@ -215,6 +269,50 @@ impl LayerKind {
     pub const DENSE: Self = Self {
         blocks: &[Block::Attention, Block::FeedForward],
     };
+    /// Attention, then router and experts.
+    pub const EXPERTS: Self = Self {
+        blocks: &[Block::Attention, Block::Experts],
+    };
+}
+
+/// Which layers are of the second of two kinds: the leading ones, and of the rest all but every so
+/// many-th.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LayerOrder {
+    /// Leading layers of the second kind.
+    pub leading: u32,
+    /// After those, layers from one of the first kind to the next.
+    pub interval: u32,
+}
+
+impl LayerOrder {
+    /// All layers are of the first kind.
+    pub const ALIKE: Self = Self {
+        leading: 0,
+        interval: 1,
+    };
+
+    /// Layers of the second kind before position `end`.
+    #[must_use]
+    pub const fn others_before(self, end: u32) -> u32 {
+        if end <= self.leading {
+            return end;
+        }
+        let rest = end - self.leading;
+        self.leading + rest - rest / self.interval
+    }
+
+    /// Layers of the second kind from position `start` up to before `end`.
+    #[must_use]
+    pub const fn others_between(self, start: u32, end: u32) -> u32 {
+        self.others_before(end) - self.others_before(start)
+    }
+
+    /// Whether layer `position` is of the second kind.
+    #[must_use]
+    pub const fn is_other(self, position: u32) -> bool {
+        self.others_between(position, position + 1) > 0
+    }
 }
 
 choice!(
@@ -314,10 +412,28 @@ impl FeedForward {
 }
 
 impl Transformer {
-    /// The kinds of its layers.
+    /// The kinds of its layers, the last layer's first; at most one other follows.
     #[must_use]
     pub const fn kinds(&self) -> &'static [LayerKind] {
-        &[LayerKind::DENSE]
+        match self.experts {
+            None => &[LayerKind::DENSE],
+            Some(experts) if experts.dense_layers == 0 && experts.expert_interval == 1 => {
+                &[LayerKind::EXPERTS]
+            }
+            Some(_) => &[LayerKind::EXPERTS, LayerKind::DENSE],
+        }
+    }
+
+    /// Where layers of the second kind are.
+    #[must_use]
+    pub const fn order(&self) -> LayerOrder {
+        match self.experts {
+            None => LayerOrder::ALIKE,
+            Some(experts) => LayerOrder {
+                leading: experts.dense_layers,
+                interval: experts.expert_interval,
+            },
+        }
     }
 
     /// Width of all heads together: `h`, unless the head width is set apart.

@@ -76,6 +76,9 @@ pub(crate) fn complete(
         normalization: section.normalization.or_default(Normalization::RmsNorm)?,
         biases: section.biases.or_default(Biases::None)?,
         learned_positions: positions.or_default(0)?,
+        experts: None,
+        latent_attention: None,
+        prediction_layers: 0,
         small_parts: small_parts(section)?,
         numerics: numerics(section, problems)?,
     })

@@ -4,7 +4,7 @@
 use std::ops::Add;
 
 use super::rank::Rank;
-use super::{attention, feed_forward};
+use super::{attention, experts, feed_forward};
 use crate::framework::Selective;
 use crate::layout::Recompute;
 use crate::quantity::{Bytes, Flops};
@@ -19,6 +19,8 @@ pub struct Parameters {
     pub split: f64,
     /// Whole on every tensor-parallel rank.
     pub replicated: f64,
+    /// Of routed experts, split among expert-parallel and expert-tensor-parallel ranks.
+    pub experts: f64,
 }
 
 impl Parameters {
@@ -28,10 +30,11 @@ impl Parameters {
         Self {
             split: split as f64,
             replicated: replicated as f64,
+            experts: 0.0,
         }
     }
 
-    /// Parameters on one of `tensor_parallel` ranks.
+    /// Parameters on one of `tensor_parallel` ranks, without those of routed experts.
     #[must_use]
     pub const fn on_rank(self, tensor_parallel: f64) -> f64 {
         self.split / tensor_parallel + self.replicated
@@ -77,6 +80,7 @@ impl Block {
         match self {
             Self::Attention => attention::parameters(transformer),
             Self::FeedForward => feed_forward::parameters(transformer),
+            Self::Experts => experts::parameters(transformer),
         }
     }
 
@@ -86,6 +90,7 @@ impl Block {
         match self {
             Self::Attention => attention::work(rank),
             Self::FeedForward => feed_forward::work(rank),
+            Self::Experts => experts::work(rank),
         }
     }
 
@@ -110,6 +115,7 @@ impl Block {
         match self {
             Self::Attention => attention::saved(rank),
             Self::FeedForward => feed_forward::saved(rank),
+            Self::Experts => experts::saved(rank),
         }
     }
 }
@@ -152,6 +158,7 @@ impl Add for Parameters {
         Self {
             split: self.split + other.split,
             replicated: self.replicated + other.replicated,
+            experts: self.experts + other.experts,
         }
     }
 }
@@ -243,6 +250,7 @@ mod tests {
         let parameters = Parameters {
             split: 8.0,
             replicated: 3.0,
+            experts: 0.0,
         };
         assert!((parameters.on_rank(4.0) - 5.0).abs() < f64::EPSILON);
     }

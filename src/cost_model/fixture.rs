@@ -28,6 +28,9 @@ pub(super) fn job() -> Job {
         normalization: Normalization::RmsNorm,
         biases: Biases::None,
         learned_positions: 0,
+        experts: None,
+        latent_attention: None,
+        prediction_layers: 0,
         small_parts: SmallParts::default(),
         numerics: Numerics::USUAL,
     };

@@ -22,6 +22,7 @@ pub mod components;
 pub mod compute;
 pub mod discrepancy;
 pub mod embedding;
+pub mod experts;
 pub mod feed_forward;
 #[cfg(test)]
 mod fixture;

@@ -73,6 +73,9 @@ impl Row<'_> {
             normalization: self.of("norm", Normalization::parse),
             biases: self.of("biases", Biases::parse),
             learned_positions: self.number("positions"),
+            experts: None,
+            latent_attention: None,
+            prediction_layers: 0,
             small_parts: SmallParts {
                 query_key_norms: self.of("qk_norm", QueryKeyNorms::parse),
                 ..SmallParts::default()

@@ -90,6 +90,9 @@ pub(super) fn transformer(run: &Run) -> Result<Transformer, Skip> {
         normalization: Normalization::RmsNorm,
         biases: Biases::None,
         learned_positions: 0,
+        experts: None,
+        latent_attention: None,
+        prediction_layers: 0,
         small_parts: SmallParts::default(),
         numerics: Numerics::USUAL,
     })
