@@ -103,6 +103,8 @@ axes! {
     ContextParallel, "context_parallel", combination.context_parallel;
     /// Expert-parallel degree.
     ExpertParallel, "expert_parallel", combination.expert_parallel;
+    /// Expert-tensor-parallel degree.
+    ExpertTensorParallel, "expert_tensor_parallel", combination.expert_tensor_parallel;
     /// Model chunks per pipeline rank.
     VirtualStages, "virtual_stages", combination.virtual_stages;
     /// Sequences of a micro-batch.
@@ -138,6 +140,7 @@ impl Axis {
             Self::DataParallel => Some("dp"),
             Self::ContextParallel => Some("cp"),
             Self::ExpertParallel => Some("ep"),
+            Self::ExpertTensorParallel => Some("etp"),
             Self::VirtualStages => Some("vp"),
             Self::MicroBatch => Some("mb"),
             _ => None,
@@ -208,6 +211,7 @@ impl FlaggedCombination {
             data_parallel: 1,
             context_parallel: 1,
             expert_parallel: 1,
+            expert_tensor_parallel: 1,
             virtual_stages: 1,
             micro_batch: 1,
             sequence_parallel: SequenceParallel::Off,

@@ -86,6 +86,7 @@ pub(crate) fn llama_13b_layout() -> Layout {
             data_parallel: 64,
             context_parallel: 1,
             expert_parallel: 1,
+            expert_tensor_parallel: 1,
             virtual_stages: 1,
             micro_batch: 1,
             sequence_parallel: SequenceParallel::Off,
@@ -268,6 +269,7 @@ fn instance(
             precision: Precision::Bf16,
             optimizer: Optimizer::Adam,
             mfu_convention: FlopConvention::Paper,
+            load_imbalance: crate::workload::USUAL_IMBALANCE,
         },
     };
     Instance {

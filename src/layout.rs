@@ -22,8 +22,11 @@ pub struct Combination {
     pub data_parallel: u32,
     /// Context-parallel degree: the ranks that share one sequence, `cp`.
     pub context_parallel: u32,
-    /// Expert-parallel degree; 1 for dense networks.
+    /// Expert-parallel degree: the ranks that share the experts of a layer, `ep`; 1 for dense networks.
     pub expert_parallel: u32,
+    /// Expert-tensor-parallel degree: the ranks that share each expert, `etp`.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub expert_tensor_parallel: u32,
     /// Model chunks a pipeline rank, `v`; more than 1 is an interleaved schedule.
     pub virtual_stages: u32,
     /// Sequences of a micro-batch, `b`.
@@ -44,6 +47,15 @@ pub struct Combination {
     pub schedule: Schedule,
 }
 
+const fn one() -> u32 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+const fn is_one(degree: &u32) -> bool {
+    *degree == 1
+}
+
 impl Combination {
     /// GPUs that the degrees multiply to (expert parallelism folds onto the same ranks).
     #[must_use]
@@ -52,6 +64,19 @@ impl Combination {
             * self.pipeline_parallel as u64
             * self.data_parallel as u64
             * self.context_parallel as u64
+    }
+
+    /// Ranks of one pipeline stage, `tp cp dp`: experts are spread over them anew (parallel folding,
+    /// Liu et al., arXiv 2504.14960).
+    #[must_use]
+    pub const fn stage_ranks(&self) -> u64 {
+        self.tensor_parallel as u64 * self.data_parallel as u64 * self.context_parallel as u64
+    }
+
+    /// Ranks that share all experts of a layer, `ep etp`.
+    #[must_use]
+    pub const fn expert_ranks(&self) -> u64 {
+        self.expert_parallel as u64 * self.expert_tensor_parallel as u64
     }
 
     /// Micro-batches of one step, `M = global_batch / (dp b)`; rounded down if uneven.

@@ -60,12 +60,21 @@ impl LayoutSpace {
             })
             .filter(|&cp| gpus.is_multiple_of(cp))
             .collect();
+        let experts = match &job.transformer.experts {
+            None => vec![1],
+            Some(experts) => {
+                let mut degrees = divisors(u32::try_from(experts.experts).unwrap_or(u32::MAX));
+                degrees.retain(|&degree| experts.experts.is_multiple_of(u64::from(degree)));
+                degrees
+            }
+        };
         let usual = |axis: Axis| match axis {
             Axis::TensorParallel => tensor.clone(),
             Axis::PipelineParallel => divisors(job.transformer.layers),
             Axis::DataParallel => divisors(gpus),
             Axis::ContextParallel => Vec::clone(&context),
-            Axis::ExpertParallel => vec![1],
+            Axis::ExpertParallel => experts.clone(),
+            Axis::ExpertTensorParallel => vec![1],
             Axis::VirtualStages => (1..=MOST_VIRTUAL_STAGES.min(job.transformer.layers)).collect(),
             Axis::MicroBatch => Vec::clone(&micro_batch),
             Axis::SequenceParallel => vec![0, 1],

@@ -273,6 +273,12 @@ impl LayerKind {
     pub const EXPERTS: Self = Self {
         blocks: &[Block::Attention, Block::Experts],
     };
+
+    /// Whether it has routed experts.
+    #[must_use]
+    pub const fn has_experts(self) -> bool {
+        matches!(self.blocks, [_, Block::Experts])
+    }
 }
 
 /// Which layers are of the second of two kinds: the leading ones, and of the rest all but every so

@@ -104,7 +104,10 @@ impl Block {
                 self.work(rank).every_second_product()
             }
             (Self::Attention, Recompute::AttentionCore) => attention::core(rank),
-            (Self::FeedForward, Recompute::FeedForward) => feed_forward::repeated(rank),
+            (Self::FeedForward, Recompute::FeedForward) => {
+                feed_forward::repeated(rank, rank.job.transformer.feed_forward_width)
+            }
+            (Self::Experts, Recompute::FeedForward) => self.work(rank),
             _ => Work::default(),
         }
     }

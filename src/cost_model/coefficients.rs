@@ -17,8 +17,11 @@ use super::{communication, compute, discrepancy, embedding, head, pipeline};
 /// What a stage holds and does besides its layers.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct StageExtra {
-    /// Parameters of embedding and head on one GPU.
+    /// Parameters of embedding and head on one GPU, and what leading layers of another kind hold more
+    /// than other layers.
     pub parameters: f64,
+    /// The same of routed experts.
+    pub expert_parameters: f64,
     /// Output layer and loss of a micro-batch.
     pub head: Seconds,
     /// Transfers to the neighbours for a micro-batch.
@@ -75,8 +78,12 @@ pub struct Costs {
     ///
     /// [`Transformer::kinds`]: crate::transformer::Transformer::kinds
     pub kinds: SmallVec<[LayerCosts; 1]>,
+    /// Leading layers of the second kind, all on the first stage, in its first model chunk.
+    pub leading: u32,
     /// State bytes a parameter.
     pub state: StateBytes,
+    /// State bytes a parameter of routed experts.
+    pub expert_state: StateBytes,
     /// Parameters of the embedding and of its matrix alone on one GPU.
     embedding_parameters: f64,
     vocabulary_matrix: f64,
@@ -96,6 +103,10 @@ pub struct Costs {
     pub data_parallel: Seconds,
     /// Optimizer time, seconds a parameter of the largest stage.
     pub optimizer: Seconds,
+    /// The same two of parameters of routed experts.
+    pub expert_data_parallel: Seconds,
+    /// See [`Self::expert_data_parallel`].
+    pub expert_optimizer: Seconds,
     /// Host time of a step.
     pub step_overhead: Seconds,
 }
@@ -128,24 +139,19 @@ impl Costs {
         let kinds = job.transformer.kinds().iter();
         let kinds: SmallVec<[LayerCosts; 1]> =
             kinds.map(|&kind| LayerCosts::new(&rank, kind)).collect();
-        let largest = kinds
-            .iter()
-            .map(|layer| layer.parameters)
-            .fold(0.0, f64::max);
+        let held = |layer: &LayerCosts| layer.parameters + layer.expert_parameters;
+        let largest = kinds.iter().map(held).fold(0.0, f64::max);
+        let (replicas, of_experts) = (rank.replicas(), rank.replicas_of_experts());
         Self {
             combination: *combination,
             micro_batches,
-            kinds,
-            state: StateBytes::new(&rank),
+            leading: job.transformer.order().leading,
+            state: StateBytes::new(&rank, replicas),
+            expert_state: StateBytes::new(&rank, of_experts),
             embedding_parameters: embedding::parameters(&rank).on_rank(tp),
             vocabulary_matrix: embedding::parameters(&rank).split / tp,
             embeddings: job.transformer.embeddings,
-            head_extra: StageExtra {
-                parameters: head::parameters(&rank).on_rank(tp),
-                head: head::time(&rank),
-                logits: head::saved(&rank),
-                ..StageExtra::default()
-            },
+            head_extra: head::extra(&rank, &kinds[0]),
             transfer: communication::pipeline_transfer(&rank),
             overhead: job.framework.speed.micro_batch_overhead,
             vocabulary: Vocabulary::Ends,
@@ -153,9 +159,12 @@ impl Costs {
             fixed: memory::fixed(&rank),
             // A step of few micro-batches has no more fills than those.
             fill_share: pipeline::fill_share(job, combination).min(micro_batches as f64),
-            data_parallel: communication::data_parallel(&rank),
-            optimizer: compute::optimizer(&rank),
+            data_parallel: communication::data_parallel(&rank, replicas),
+            optimizer: compute::optimizer(&rank, replicas),
+            expert_data_parallel: communication::data_parallel(&rank, of_experts),
+            expert_optimizer: compute::optimizer(&rank, of_experts),
             step_overhead: job.framework.speed.step_overhead,
+            kinds,
         }
     }
 
@@ -189,16 +198,45 @@ impl Costs {
             &mut self.overhead,
             &mut self.data_parallel,
             &mut self.optimizer,
+            &mut self.expert_data_parallel,
+            &mut self.expert_optimizer,
             &mut self.step_overhead,
         ] {
             *duration = *duration * factor;
         }
     }
 
-    /// A layer of the only kind.
+    /// A layer of the first kind.
     #[must_use]
     pub fn layer(&self) -> &LayerCosts {
         &self.kinds[0]
+    }
+
+    /// Leading layers of the second kind on stage `stage`, and what such a layer costs.
+    #[must_use]
+    #[inline]
+    pub fn others(&self, stage: u32) -> Option<(f64, &LayerCosts)> {
+        let other = self.kinds.get(1).filter(|_| stage == 0)?;
+        Some((f64::from(self.leading), other))
+    }
+
+    /// Micro-batches that the first model chunk of the first stage keeps.
+    #[must_use]
+    pub fn in_flight_of_leading(&self) -> u64 {
+        let one = &self.combination;
+        let later = u64::from(one.virtual_stages - 1) * u64::from(one.pipeline_parallel);
+        let chunks = self.chunks_in_flight(0).saturating_sub(later);
+        chunks.min(self.micro_batches)
+    }
+
+    /// Time of reduction and optimizer for a stage with these parameters, apart from each other.
+    #[must_use]
+    #[inline]
+    pub fn of_parameters(&self, parameters: f64, of_experts: f64) -> [Seconds; 2] {
+        [
+            self.data_parallel * parameters + self.expert_data_parallel * of_experts,
+            self.optimizer * parameters + self.expert_optimizer * of_experts,
+        ]
     }
 
     /// The same combination with embedding and head on these stages.
@@ -218,6 +256,12 @@ impl Costs {
         };
         let (embedding, head) = self.vocabulary_shares(stage);
         extra.parameters = self.vocabulary_parameters(embedding, head);
+        extra.expert_parameters = self.head_extra.expert_parameters * head;
+        if let Some((count, other)) = self.others(stage) {
+            let layer = self.layer();
+            extra.parameters += count * (other.parameters - layer.parameters);
+            extra.expert_parameters += count * (other.expert_parameters - layer.expert_parameters);
+        }
         extra.head = self.head_extra.head * head;
         extra.logits = self.head_extra.logits * head;
         extra

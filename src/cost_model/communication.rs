@@ -8,7 +8,7 @@ use crate::workload::Precision;
 
 use super::block::Work;
 use super::compute::Passes;
-use super::rank::Rank;
+use super::rank::{Rank, Replicas};
 
 /// Tensor-parallel collectives of a layer, each of
 /// `x 2 (tp-1)/tp w t h / bw + 2 (tp-1) lat`, `lat` within a domain or across, `x` the share of
@@ -90,15 +90,15 @@ fn congestion(job: &Job) -> f64 {
 /// of the largest stage (linear in it):
 /// across domains `[4 (R-1)/R (g_node/g) / bw_nic + 1e-6 alpha] (G/64)^gamma`, within a domain
 /// `4 (R-1)/R / bw_nvlink + 1e-6 alpha (G/64)^gamma`, the first terms times the share that the
-/// framework does not hide behind the backward pass; `R = dp cp` replicas, `g` of them in
+/// framework does not hide behind the backward pass; `R` replicas (`dp cp`, of experts `tp dp cp / (ep etp)`), `g` of them in
 /// a domain of nodes of `g_node`. What is sharded moves in every micro-batch instead ([`sharded_traffic`]): of gradients
 /// that are, half of this traffic; of weights that are, all of it within their group, so that
 /// `R / n` groups of `n` ranks reduce, each rank its `n`-th part.
 #[must_use]
-pub fn data_parallel(rank: &Rank<'_>) -> Seconds {
+pub fn data_parallel(rank: &Rank<'_>, replicas: Replicas) -> Seconds {
     let (job, state) = (rank.job, rank.combination.sharding.state());
-    let (all, in_domain) = (rank.replicas(), rank.replicas_in_domain());
-    let group = rank.ranks(state.weights);
+    let (all, in_domain) = (replicas.all, replicas.in_domain);
+    let group = replicas.ranks(state.weights);
     let ranks = all / group;
     if ranks <= 1.0 {
         return Seconds::ZERO;
@@ -128,7 +128,7 @@ pub fn data_parallel(rank: &Rank<'_>) -> Seconds {
 /// scatters gradients after it: 6 bytes a parameter; 4 where products take 8 bits, which are gathered
 /// (torchao, `float8/fsdp_utils.py`). Sharded gradients alone are a third of that.
 #[must_use]
-pub fn sharded_traffic(rank: &Rank<'_>, parameters: f64) -> Seconds {
+pub fn sharded_traffic(rank: &Rank<'_>, replicas: Replicas, parameters: f64) -> Seconds {
     let (job, state) = (rank.job, rank.combination.sharding.state());
     if !state.gradients.splits() {
         return Seconds::ZERO;
@@ -138,10 +138,10 @@ pub fn sharded_traffic(rank: &Rank<'_>, parameters: f64) -> Seconds {
         (true, Precision::Fp8) => 2.0 / 3.0,
         (false, _) => 1.0 / 3.0,
     };
-    let shards = rank.ranks(state.gradients);
+    let shards = replicas.ranks(state.gradients);
     let speed = &job.framework.speed;
     let traffic = Bytes::new(part * speed.sharded_bytes * parameters * (shards - 1.0) / shards);
-    let in_domain = rank.replicas_in_domain();
+    let in_domain = replicas.in_domain;
     let bandwidth = if shards <= in_domain {
         job.cluster.intra_node_bandwidth
     } else {
@@ -166,9 +166,9 @@ mod tests {
                 ..fixture::combination()
             };
             let rank = Rank::new(&job, &combination);
-            let reduced = data_parallel(&rank).value();
+            let reduced = data_parallel(&rank, rank.replicas()).value();
             assert!(fixture::close(reduced, per_step), "{sharding}: {reduced}");
-            let moved = sharded_traffic(&rank, 100.0).value();
+            let moved = sharded_traffic(&rank, rank.replicas(), 100.0).value();
             assert!(
                 fixture::close(moved, per_micro_batch),
                 "{sharding}: {moved}"
@@ -248,7 +248,9 @@ mod tests {
         assert!(fixture::close(time(2, SequenceParallel::On), 0.064 + 0.4));
         // Across nodes of four GPUs every hop takes longer.
         assert!(time(8, SequenceParallel::On) > 28.0);
-        let reduced = data_parallel(&Rank::new(&job, &fixture::combination())).value();
+        let combination = fixture::combination();
+        let rank = Rank::new(&job, &combination);
+        let reduced = data_parallel(&rank, rank.replicas()).value();
         assert!(fixture::close(reduced, 3.0 / 500.0 / 4.0));
     }
 
@@ -268,7 +270,7 @@ mod tests {
                 ..fixture::combination()
             };
             let rank = Rank::new(&job, &combination);
-            let split = rank.ranks(combination.sharding.state().weights);
+            let split = rank.replicas().ranks(combination.sharding.state().weights);
             assert!(fixture::close(split, expected), "{replicas}: {split}");
         };
         // Two ranks each, six of which have room: evenly over domains.

@@ -129,6 +129,8 @@ components!(
     StepTime of Seconds {
         /// Matrix products of the layers.
         Gemm = "gemm", "matrix products";
+        /// Matrix products of routed experts.
+        Experts = "experts", "experts";
         /// Attention itself.
         Attention = "attention", "attention";
         /// Elementwise operators of the layers.
@@ -137,6 +139,8 @@ components!(
         RmsNorm = "rmsnorm", "RMSNorm";
         /// Collectives of tensor parallelism.
         TensorParallel = "tensor_parallel", "tensor-parallel traffic";
+        /// Tokens sent to their experts and back.
+        AllToAll = "all_to_all", "all-to-all of experts";
         /// Exchange of keys and values in context parallelism.
         ContextParallel = "context_parallel", "context-parallel traffic";
         /// Gathering of sharded weights (ZeRO-3).

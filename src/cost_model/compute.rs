@@ -4,7 +4,7 @@
 
 use super::block::Work;
 use super::components::TimeComponent;
-use super::rank::Rank;
+use super::rank::{ExpertShare, Rank, Replicas};
 use crate::framework::OptimizerWork;
 use crate::job::Job;
 use crate::layout::RmsNormKernel;
@@ -49,8 +49,14 @@ impl Passes {
         recomputed: 0.0,
     };
 
+    /// Whether gradients of weights are among them.
+    #[must_use]
+    pub fn trains(self) -> bool {
+        self.work > 1.0
+    }
+
     /// The share that they are of the forward and backward pass of training.
-    const fn share(self) -> f64 {
+    pub(super) const fn share(self) -> f64 {
         self.work / 3.0
     }
 }
@@ -120,16 +126,26 @@ pub fn launch(rank: &Rank<'_>, work: &Work, passes: Passes) -> Seconds {
     (speed.launch + unfused) * ((passes.share() + further) * work.launches * host)
 }
 
+/// Host time of launching a layer's experts beyond that of a dense block:
+/// `host (c/3 + rc_launch [recomputed]) (t_experts + t_expert E / ep)`.
+#[must_use]
+pub fn launch_experts(rank: &Rank<'_>, share: &ExpertShare, passes: Passes) -> Seconds {
+    let speed = &rank.job.framework.speed;
+    let further = passes.recomputed * speed.launch_recompute;
+    let each = speed.launch_experts + speed.launch_expert * share.local;
+    each * ((passes.share() + further) * rank.job.cluster.efficiency.host)
+}
+
 /// Bytes a parameter that pass through device memory in the optimizer: two moments and the master
 /// copy are read and written, gradient and weight once.
 const OPTIMIZER_TRAFFIC: f64 = 20.0;
 
 /// Optimizer time a parameter, over the replicas where they share the work.
 #[must_use]
-pub fn optimizer(rank: &Rank<'_>) -> Seconds {
+pub fn optimizer(rank: &Rank<'_>, replicas: Replicas) -> Seconds {
     let (job, state) = (rank.job, rank.combination.sharding.state());
     let shared = state.weights.splits()
         || state.optimizer.splits() && job.framework.speed.optimizer_work == OptimizerWork::Sharded;
-    let split = if shared { rank.replicas() } else { 1.0 };
+    let split = if shared { replicas.all } else { 1.0 };
     Bytes::new(OPTIMIZER_TRAFFIC / split) / streaming(job)
 }

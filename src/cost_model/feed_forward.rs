@@ -22,25 +22,33 @@ pub fn parameters(transformer: &Transformer) -> Parameters {
 /// (half of it in a plain network), besides the block's surroundings.
 #[must_use]
 pub fn work(rank: &Rank<'_>) -> Work {
-    let weights = rank.job.transformer.feed_forward_weights() as f64 / rank.tensor_parallel;
-    let inside = 12.0 * gating(rank) * inner_elements(rank);
-    surroundings(rank)
-        + Work {
-            products: Flops::new(2.0 * rank.tokens * weights),
-            elementwise: rank.width * inside,
-            ..Work::default()
-        }
+    surroundings(rank) + inside(rank, rank.job.transformer.feed_forward_width)
+}
+
+/// The same of a block of width `f` without its surroundings.
+pub(super) fn inside(rank: &Rank<'_>, width: u64) -> Work {
+    let network = &rank.job.transformer;
+    let weights = (network.feed_forward.matrices() * network.hidden * width) as f64;
+    let inside = 12.0 * gating(rank) * inner_elements(rank, width);
+    Work {
+        products: Flops::new(2.0 * rank.tokens * (weights / rank.tensor_parallel)),
+        elementwise: rank.width * inside,
+        ..Work::default()
+    }
 }
 
 /// What recomputing the block repeats: all products but the last, `2 t (matrices - 1) h f / tp` FLOP
 /// a forward pass, elementwise operators as of a gated network, and the block's launches.
 #[must_use]
-pub fn repeated(rank: &Rank<'_>) -> Work {
+pub fn repeated(rank: &Rank<'_>, width: u64) -> Work {
     let network = &rank.job.transformer;
-    let products = (network.feed_forward.matrices() - 1) as f64;
+    let (products, inner) = (
+        (network.feed_forward.matrices() - 1) as f64,
+        inner_elements(rank, width),
+    );
     Work {
-        products: Flops::new(2.0 * products * network.hidden as f64 * inner_elements(rank)),
-        elementwise: rank.width * (12.0 * inner_elements(rank)),
+        products: Flops::new(2.0 * products * network.hidden as f64 * inner),
+        elementwise: rank.width * (12.0 * inner),
         launches: 0.5,
         ..Work::default()
     }
@@ -50,25 +58,37 @@ pub fn repeated(rank: &Rank<'_>) -> Work {
 #[must_use]
 pub fn saved(rank: &Rank<'_>) -> Saved {
     let habits = &rank.job.framework.memory;
-    let each = match rank.job.transformer.feed_forward {
-        FeedForward::Gated => habits.feed_forward_bytes,
-        FeedForward::Plain => habits.feed_forward_bytes_plain,
-    };
-    let inner = Bytes::new(habits.activation_factor * each * inner_elements(rank));
+    let width = rank.job.transformer.feed_forward_width;
+    let inner = between(rank, width);
     let kept = saved_around(rank) + inner;
     let mut dropped = [Bytes::ZERO; Recompute::COUNT];
     dropped[Recompute::FeedForward as usize] = inner;
     if habits.selective == Selective::EverySecondProduct {
         // The gate's product and that of the last matrix stay.
-        let products = rank.width * inner_elements(rank) + rank.boundary();
+        let products = rank.width * inner_elements(rank, width) + rank.boundary();
         dropped[Recompute::AttentionCore as usize] = kept - products;
     }
     Saved { kept, dropped }
 }
 
+/// Activations between the matrices of a block of width `f`, `m by_feed_forward t f / tp` bytes.
+pub(super) fn between(rank: &Rank<'_>, width: u64) -> Bytes {
+    let habits = &rank.job.framework.memory;
+    Bytes::new(habits.activation_factor * bytes_between(rank) * inner_elements(rank, width))
+}
+
+/// What is kept of an element between the matrices.
+pub(super) fn bytes_between(rank: &Rank<'_>) -> f64 {
+    let habits = &rank.job.framework.memory;
+    match rank.job.transformer.feed_forward {
+        FeedForward::Gated => habits.feed_forward_bytes,
+        FeedForward::Plain => habits.feed_forward_bytes_plain,
+    }
+}
+
 /// Elements between the matrices on one rank, `t f / tp`.
-fn inner_elements(rank: &Rank<'_>) -> f64 {
-    rank.tokens * rank.job.transformer.feed_forward_width as f64 / rank.tensor_parallel
+fn inner_elements(rank: &Rank<'_>, width: u64) -> f64 {
+    rank.tokens * width as f64 / rank.tensor_parallel
 }
 
 /// Tensors between the matrices, as a share of those of a gated network.
@@ -94,8 +114,8 @@ mod tests {
         assert_eq!(work(&rank).products, Flops::new(1536.0));
         assert_eq!(work(&rank).elementwise, Bytes::new(1536.0));
         // Two of the three products again, and the inner operators.
-        assert_eq!(repeated(&rank).products, Flops::new(1024.0));
-        assert_eq!(repeated(&rank).elementwise, Bytes::new(768.0));
+        assert_eq!(repeated(&rank, 16).products, Flops::new(1024.0));
+        assert_eq!(repeated(&rank, 16).elementwise, Bytes::new(768.0));
         // 448 around the block, 8 bytes t f / tp within.
         assert_eq!(saved(&rank).kept, Bytes::new(448.0 + 256.0));
         let dropped = saved(&rank).dropped[Recompute::FeedForward as usize];
@@ -121,7 +141,7 @@ mod tests {
         let rank = Rank::new(&job, &combination);
         assert_eq!(parameters(&job.transformer), Parameters::new(256, 0));
         assert_eq!(work(&rank).elementwise, Bytes::new(768.0 + 384.0));
-        assert_eq!(repeated(&rank).products, Flops::new(512.0));
+        assert_eq!(repeated(&rank, 16).products, Flops::new(512.0));
         assert_eq!(saved(&rank).kept, Bytes::new(448.0 + 128.0));
     }
 }

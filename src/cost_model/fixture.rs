@@ -79,6 +79,7 @@ pub(super) fn job() -> Job {
             precision: Precision::Bf16,
             optimizer: Optimizer::Adam,
             mfu_convention: FlopConvention::Paper,
+            load_imbalance: crate::workload::USUAL_IMBALANCE,
         },
     }
 }
@@ -91,6 +92,7 @@ pub(super) fn combination() -> Combination {
         data_parallel: 4,
         context_parallel: 1,
         expert_parallel: 1,
+        expert_tensor_parallel: 1,
         virtual_stages: 1,
         micro_batch: 1,
         sequence_parallel: SequenceParallel::Off,

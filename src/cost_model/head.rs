@@ -1,8 +1,9 @@
 //! The output layer and the loss.
 
 use super::block::Parameters;
-use super::compute::{streaming, wide_gemm_throughput};
+use super::compute::{gemm_throughput, streaming, wide_gemm_throughput};
 use super::rank::Rank;
+use super::{LayerCosts, StageExtra};
 use crate::framework::Logits;
 use crate::quantity::{Bytes, Flops, Seconds};
 
@@ -14,6 +15,40 @@ pub fn parameters(rank: &Rank<'_>) -> Parameters {
         rank.vocabulary * network.hidden + network.output_bias_parameters(),
         network.outer_norm_parameters(),
     )
+}
+
+/// What the last stage holds and does besides its layers: head and loss, and for each layer that predicts
+/// further tokens one more of both, a layer, its projection of `2 h^2` weights with three norms, and on a
+/// stage apart from the embedding a copy of that (DeepSeek-V3, arXiv 2412.19437, section 2.2; Megatron-LM,
+/// `core/transformer/multi_token_prediction.py`).
+#[must_use]
+pub fn extra(rank: &Rank<'_>, layer: &LayerCosts) -> StageExtra {
+    let network = &rank.job.transformer;
+    let own = parameters(rank).on_rank(rank.tensor_parallel);
+    let further = f64::from(network.prediction_layers);
+    if network.prediction_layers == 0 {
+        return StageExtra {
+            parameters: own,
+            head: time(rank),
+            logits: saved(rank),
+            ..StageExtra::default()
+        };
+    }
+    let hidden = network.hidden as f64;
+    let projection = 2.0 * hidden * hidden / rank.tensor_parallel;
+    let norms = 3.0 * network.normalization.parameters() as f64 * hidden;
+    let copy = match rank.combination.pipeline_parallel {
+        1 => 0.0,
+        _ => (rank.vocabulary * network.hidden) as f64 / rank.tensor_parallel,
+    };
+    let product = Flops::new(6.0 * rank.tokens * projection) / gemm_throughput(rank.job);
+    StageExtra {
+        parameters: own + further * (layer.parameters + projection + norms) + copy,
+        expert_parameters: further * layer.expert_parameters,
+        head: time(rank) * (1.0 + further) + (layer.time.total() + product) * further,
+        logits: saved(rank) * (1.0 + further) + layer.memory.activations * further,
+        ..StageExtra::default()
+    }
 }
 
 /// Time of a micro-batch: `6 t h V / tp` FLOP in 16 bits; `by_logit t V` bytes in device memory, over `tp` where

@@ -1,10 +1,10 @@
 //! A layer of one kind: what its blocks add up to.
 
 use super::block::Work;
-use super::communication;
 use super::components::{StepTime, TimeComponent};
 use super::compute::{self, Passes};
-use super::rank::Rank;
+use super::rank::{ExpertShare, Rank};
+use super::{communication, expert_parallel, experts};
 use crate::layout::Recompute;
 use crate::quantity::{Bytes, Seconds};
 use crate::transformer::LayerKind;
@@ -16,8 +16,10 @@ pub struct LayerCosts {
     pub time: StepTime,
     /// Extra time under each mode of [`Recompute::ALL`].
     pub recompute: [Seconds; Recompute::COUNT],
-    /// Parameters on one GPU.
+    /// Parameters on one GPU, without those of routed experts.
     pub parameters: f64,
+    /// Parameters of routed experts on one GPU.
+    pub expert_parameters: f64,
     /// Activations.
     pub memory: LayerMemory,
 }
@@ -38,23 +40,30 @@ impl LayerCosts {
     #[must_use]
     pub fn new(rank: &Rank<'_>, kind: LayerKind) -> Self {
         let parameters = kind.parameters(&rank.job.transformer);
-        let parameters = parameters.on_rank(rank.tensor_parallel);
+        let held = Held {
+            parameters: parameters.on_rank(rank.tensor_parallel),
+            expert_parameters: parameters.experts / rank.combination.expert_ranks() as f64,
+            share: rank.experts.filter(|_| kind.has_experts()),
+        };
         let work = kind.sum(|block| block.work(rank));
-        let time = time(rank, &work, parameters, Passes::TRAINING);
+        let time = time(rank, &work, &held, Passes::TRAINING);
         let again = |mode: Recompute| match mode {
             Recompute::Full => {
-                self::time(rank, &work, parameters, Passes::RECOMPUTED).total() - time.total()
+                self::time(rank, &work, &held, Passes::RECOMPUTED).total() - time.total()
             }
             Recompute::FeedForward | Recompute::AttentionCore => {
                 let repeated = kind.sum(|block| block.repeated(rank, mode));
+                let experts = held.share.filter(|_| mode == Recompute::FeedForward);
                 sum(compute::device(rank, &repeated, Passes::AGAIN))
                     + compute::launch(rank, &repeated, Passes::AGAIN)
+                    + experts.map_or(Seconds::ZERO, |share| of_experts(rank, &share).total())
             }
         };
         Self {
             time,
             recompute: std::array::from_fn(|mode| again(Recompute::ALL[mode])),
-            parameters,
+            parameters: held.parameters,
+            expert_parameters: held.expert_parameters,
             memory: LayerMemory::new(rank, kind),
         }
     }
@@ -89,10 +98,17 @@ impl LayerMemory {
     }
 }
 
+/// What a layer has on one GPU.
+struct Held {
+    parameters: f64,
+    expert_parameters: f64,
+    share: Option<ExpertShare>,
+}
+
 /// Time of `work` by `passes`: the GPU's own, what host time adds where it does not hide behind that, on
 /// the network, and what sharded weights add where they do not hide behind the rest. Host time hides
 /// behind the exchange of keys and values, but not behind collectives: the host waits for the ranks of its group, which launch as late as it does.
-fn time(rank: &Rank<'_>, work: &Work, parameters: f64, passes: Passes) -> StepTime {
+fn time(rank: &Rank<'_>, work: &Work, held: &Held, passes: Passes) -> StepTime {
     let speed = &rank.job.framework.speed;
     let device = compute::device(rank, work, passes);
     let mut time = StepTime::of(device);
@@ -101,14 +117,57 @@ fn time(rank: &Rank<'_>, work: &Work, parameters: f64, passes: Passes) -> StepTi
     let context_parallel = communication::context_parallel(rank, work, attention);
     time[TimeComponent::TensorParallel] = tensor_parallel;
     time[TimeComponent::ContextParallel] = context_parallel;
-    let computing = sum(device) + context_parallel;
-    let host = compute::launch(rank, work, passes);
+    let mut computing = sum(device) + context_parallel;
+    let mut host = compute::launch(rank, work, passes);
+    let mut traffic = tensor_parallel;
+    let mut sharded = communication::sharded_traffic(rank, rank.replicas(), held.parameters);
+    if let Some(share) = &held.share {
+        let products = experts::products(rank, share, passes);
+        let around = experts::around(rank, share, passes);
+        let sent = expert_parallel::all_to_all(rank, share, passes);
+        let split = expert_parallel::expert_tensor_parallel(rank, share, passes);
+        time[TimeComponent::Experts] = products;
+        time[TimeComponent::Elementwise] += around;
+        time[TimeComponent::AllToAll] = sent;
+        time[TimeComponent::TensorParallel] += split;
+        computing += products + around;
+        host += compute::launch_experts(rank, share, passes);
+        traffic += sent + split;
+        let replicas = rank.replicas_of_experts();
+        sharded += communication::sharded_traffic(rank, replicas, held.expert_parameters);
+    }
     let launch = exposed(computing, host, speed.launch_norm);
     time[TimeComponent::Launch] = launch;
-    let busy = computing + launch + tensor_parallel;
-    let sharded = communication::sharded_traffic(rank, parameters);
+    let busy = computing + launch + traffic;
     time[TimeComponent::WeightGathering] = exposed(busy, sharded, speed.sharded_norm);
     time
+}
+
+/// One more forward pass of the routed experts, with the tokens sent to them once more.
+fn of_experts(rank: &Rank<'_>, share: &ExpertShare) -> StepTime {
+    let again = Passes::AGAIN;
+    StepTime::of([
+        (
+            TimeComponent::Experts,
+            experts::products(rank, share, again),
+        ),
+        (
+            TimeComponent::Elementwise,
+            experts::around(rank, share, again),
+        ),
+        (
+            TimeComponent::AllToAll,
+            expert_parallel::all_to_all(rank, share, again),
+        ),
+        (
+            TimeComponent::TensorParallel,
+            expert_parallel::expert_tensor_parallel(rank, share, again),
+        ),
+        (
+            TimeComponent::Launch,
+            compute::launch_experts(rank, share, again),
+        ),
+    ])
 }
 
 /// Sum of some components.

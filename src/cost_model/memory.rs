@@ -5,7 +5,7 @@ use crate::cluster::MemoryError;
 use crate::framework::MainGradients;
 use crate::quantity::{Bytes, ElementWidth};
 
-use super::rank::Rank;
+use super::rank::{Rank, Replicas};
 
 /// Bytes a parameter on one GPU: weights, gradients, optimizer states.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -24,7 +24,7 @@ impl StateBytes {
     /// with ZeRO-1 that is `2 + g + o / (dp cp)` (Rajbhandari et al., arXiv 1910.02054, section 5).
     /// Megatron-LM: `6 + 12 / (dp cp)` in bf16, `4 + 16 / (dp cp)` in fp16.
     #[must_use]
-    pub fn new(rank: &Rank<'_>) -> Self {
+    pub fn new(rank: &Rank<'_>, replicas: Replicas) -> Self {
         let (workload, state) = (&rank.job.workload, rank.combination.sharding.state());
         let habits = &rank.job.framework.memory;
         let gradients = habits.gradients(workload.precision);
@@ -35,9 +35,9 @@ impl StateBytes {
         let copy = if is_copied { wide } else { 0.0 };
         let optimizer = workload.optimizer.bytes_per_parameter() + copy;
         Self {
-            weights: workload.precision.weights().bytes() / rank.ranks(state.weights),
-            gradients: gradients / rank.ranks(state.gradients),
-            optimizer: optimizer / rank.ranks(state.optimizer),
+            weights: workload.precision.weights().bytes() / replicas.ranks(state.weights),
+            gradients: gradients / replicas.ranks(state.gradients),
+            optimizer: optimizer / replicas.ranks(state.optimizer),
         }
     }
 
@@ -62,6 +62,7 @@ pub fn fixed(rank: &Rank<'_>) -> Bytes {
         combination.pipeline_parallel,
         combination.data_parallel,
         combination.context_parallel,
+        combination.expert_parallel,
     ];
     let communicators = degrees.iter().filter(|&&degree| degree > 1).count() as f64;
     let habits = &rank.job.framework.memory;
@@ -114,16 +115,20 @@ mod tests {
     use crate::layout::{Combination, Sharding};
     use crate::workload::{Optimizer, Precision};
 
+    fn state(rank: &Rank<'_>) -> StateBytes {
+        StateBytes::new(rank, rank.replicas())
+    }
+
     #[test]
     fn each_part_of_the_state_is_split_over_its_group() {
         let job = fixture::job();
-        let check = |sharding: Sharding, state: [f64; 3]| {
+        let check = |sharding: Sharding, expected: [f64; 3]| {
             let combination = Combination {
                 sharding,
                 ..fixture::combination()
             };
-            let bytes = StateBytes::new(&Rank::new(&job, &combination));
-            let [weights, gradients, optimizer] = state;
+            let bytes = state(&Rank::new(&job, &combination));
+            let [weights, gradients, optimizer] = expected;
             let expected = StateBytes {
                 weights,
                 gradients,
@@ -182,7 +187,7 @@ mod tests {
                 sharding,
                 ..fixture::combination()
             };
-            let total = StateBytes::new(&Rank::new(&job, &combination)).total();
+            let total = state(&Rank::new(&job, &combination)).total();
             assert!(
                 fixture::close(total, expected),
                 "{precision} {optimizer} {sharding}: {total}"
@@ -204,7 +209,7 @@ mod tests {
         job.framework.memory.set_gradients(2.0);
         (job.workload.precision, job.workload.optimizer) = (Precision::Bf16, Optimizer::Adam);
         let combination = fixture::combination();
-        let narrow = StateBytes::new(&Rank::new(&job, &combination));
+        let narrow = state(&Rank::new(&job, &combination));
         assert_eq!((narrow.gradients, narrow.optimizer), (2.0, 4.0));
     }
 

@@ -6,7 +6,7 @@
 //! micro-batch on one rank, `M` micro-batches a step, `u` = `tp` with sequence parallelism and
 //! 1 without, `w` bytes of a weight or activation. Bytes, FLOP and seconds throughout.
 //!
-//! A layer is a list of blocks ([`attention`], [`feed_forward`]); with [`embedding`] and [`head`] each
+//! A layer is a list of blocks ([`attention`], [`feed_forward`], [`experts`]); with [`embedding`] and [`head`] each
 //! counts, in a file of its own, its parameters by shard class, its FLOP, traffic and saved
 //! activations on one GPU ([`block`], [`rank`]). Mechanisms turn that into time and memory:
 //! [`compute`], [`communication`], [`memory`], [`pipeline`]. For a fixed combination everything is
@@ -22,6 +22,7 @@ pub mod components;
 pub mod compute;
 pub mod discrepancy;
 pub mod embedding;
+pub mod expert_parallel;
 pub mod experts;
 pub mod feed_forward;
 #[cfg(test)]
@@ -34,7 +35,7 @@ pub mod pipeline;
 pub mod prediction;
 pub mod rank;
 pub mod seen_to_fit;
-mod step_time;
+pub(crate) mod step_time;
 
 pub use coefficients::{Costs, StageExtra, Vocabulary};
 pub use layer::{LayerCosts, LayerMemory};

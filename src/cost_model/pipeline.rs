@@ -51,14 +51,16 @@ pub fn framework_cut(
 ) -> Option<Vec<u32>> {
     let (stages, chunks) = (combination.pipeline_parallel, combination.virtual_stages);
     if chunks == 1 {
-        return even_partition(partition, transformer, stages);
+        let cut = even_partition(partition, transformer, stages)?;
+        let fits = first_short_stage(transformer, combination, &cut).is_none();
+        return fits.then_some(cut);
     }
     let layers = transformer.layers;
     let cut = equal_chunks(layers, stages, chunks).or_else(|| match partition {
         Partition::Free => Some(even(layers, stages)),
         _ => None,
     })?;
-    let fits = first_empty_chunk(combination, &cut).is_none();
+    let fits = first_short_stage(transformer, combination, &cut).is_none();
     fits.then_some(cut)
 }
 
@@ -130,21 +132,32 @@ pub fn chunks_in_order(combination: &Combination, layers: &[u32]) -> Vec<u32> {
 }
 
 /// The fewest layers of a stage without an empty model chunk: each holds a layer, or embedding or head in
-/// an interleaved pipeline.
+/// an interleaved pipeline. The first chunk of the first stage holds all leading layers of another kind,
+/// and no other chunk is smaller.
 #[must_use]
-pub fn fewest_layers(combination: &Combination, stage: u32) -> u32 {
+pub fn fewest_layers(transformer: &Transformer, combination: &Combination, stage: u32) -> u32 {
     let ends = u32::from(stage == 0) + u32::from(stage + 1 == combination.pipeline_parallel);
-    match combination.virtual_stages {
+    let filled = match combination.virtual_stages {
         1 => 1,
         chunks => chunks.saturating_sub(ends),
-    }
+    };
+    let leading = match stage {
+        0 => transformer.order().leading,
+        _ => 0,
+    };
+    filled.max(leading.saturating_mul(combination.virtual_stages))
 }
 
-/// The first stage with an empty model chunk.
+/// The first stage with fewer layers than that.
 #[must_use]
-pub fn first_empty_chunk(combination: &Combination, cut: &[u32]) -> Option<u32> {
+pub fn first_short_stage(
+    transformer: &Transformer,
+    combination: &Combination,
+    cut: &[u32],
+) -> Option<u32> {
+    let is_short = |stage, layers| layers < fewest_layers(transformer, combination, stage);
     let mut stages = (0..).zip(cut);
-    let found = stages.find(|&(stage, &layers)| layers < fewest_layers(combination, stage));
+    let found = stages.find(|&(stage, &layers)| is_short(stage, layers));
     found.map(|(stage, _)| stage)
 }
 
@@ -334,6 +347,7 @@ mod tests {
     fn no_stage_keeps_more_than_its_bound() {
         const KEPT: f64 = 0.125;
         let mut exact = 0;
+        let network = fixture::job().transformer;
         for (stages, chunks, groups) in (2..=5)
             .flat_map(|pp| (2..=4).map(move |v| (pp, v)))
             .flat_map(|(pp, v)| (1..=3).map(move |groups| (pp, v, groups)))
@@ -343,7 +357,7 @@ mod tests {
             for (stage, layers) in (0..stages)
                 .flat_map(|stage| (0..=2).map(move |more| (stage, more)))
                 .flat_map(|(stage, more)| {
-                    let least = fewest_layers(&one, stage) + more * chunks;
+                    let least = fewest_layers(&network, &one, stage) + more * chunks;
                     (least..least + chunks).map(move |layers| (stage, layers))
                 })
             {
@@ -411,6 +425,7 @@ mod tests {
 
     #[test]
     fn empty_chunks_are_those_without_layer_embedding_or_head() {
+        let network = fixture::job().transformer;
         for (chunks, layers) in (1..=4).flat_map(|v| (0..=6).map(move |layers| (v, layers))) {
             for stage in 0..4 {
                 let one = combination(4, chunks);
@@ -424,7 +439,8 @@ mod tests {
                 let is_empty = sizes
                     .clone()
                     .any(|(chunk, size)| size == 0 && !holds_more(chunk));
-                assert_eq!(first_empty_chunk(&one, &cut), is_empty.then_some(stage));
+                let found = first_short_stage(&network, &one, &cut);
+                assert_eq!(found, is_empty.then_some(stage));
             }
         }
     }

@@ -6,9 +6,10 @@ use crate::quantity::{Bytes, Seconds};
 use crate::workload::FlopConvention;
 
 use super::components::{MemoryComponent, StageMemory, StepTime, TimeComponent};
+use super::memory::StateBytes;
 use super::prediction::{MemoryUse, Prediction};
 use super::seen_to_fit::memory_error;
-use super::{Costs, StageExtra, flops, memory, pipeline};
+use super::{Costs, LayerMemory, StageExtra, flops, memory, pipeline};
 
 /// Predicts time and memory of the layout with these stages.
 ///
@@ -78,19 +79,48 @@ fn kept(costs: &Costs, stage: &Stage) -> Bytes {
     recomputed.fold(plain, |sum, (&each, count)| sum + each * f64::from(count))
 }
 
+/// The mode by which all layers of a stage are recomputed, and so the leading ones of another kind too; where
+/// only some are, those are not among them.
+pub(crate) fn recompute_of_all(stage: &Stage) -> Option<usize> {
+    let modes = stage.recomputed.iter();
+    let mut all = modes
+        .enumerate()
+        .filter(|&(_, &count)| count == stage.layers);
+    all.next().map(|(mode, _)| mode)
+}
+
+/// What leading layers of another kind keep beyond other layers, all that are in flight.
+fn kept_by_leading(costs: &Costs, index: u32, stage: &Stage) -> Option<Bytes> {
+    let (count, other) = costs.others(index)?;
+    let of = |memory: &LayerMemory| match recompute_of_all(stage) {
+        Some(mode) => memory.kept[mode],
+        None => memory.activations,
+    };
+    let each = of(&other.memory) - of(&costs.layer().memory);
+    Some(each * (count * costs.in_flight_of_leading() as f64))
+}
+
 /// `n P + f ((n - k) A + k C) + [k > 0] W + m`, by component.
 fn stage_memory(costs: &Costs, index: u32, stage: &Stage) -> StageMemory {
     let (extra, layer) = (costs.extra(index), &costs.layer().memory);
-    let parameters = f64::from(stage.layers) * costs.layer().parameters + extra.parameters;
+    let layers = f64::from(stage.layers);
+    let parameters = layers * costs.layer().parameters + extra.parameters;
+    let of_experts = layers * costs.layer().expert_parameters + extra.expert_parameters;
     let used = layer.workspace.iter().zip(stage.recomputed);
     let used = used.filter_map(|(&size, count)| (count > 0).then_some(size));
     let workspace = used.fold(Bytes::ZERO, Bytes::max);
-    let state = |bytes: f64| Bytes::new(parameters * bytes);
+    let state = |of: fn(&StateBytes) -> f64| {
+        let experts = of_experts * of(&costs.expert_state);
+        Bytes::new(parameters * of(&costs.state) + experts)
+    };
     let mut memory = costs.beside_layers(&extra);
-    memory[MemoryComponent::Weights] = state(costs.state.weights);
-    memory[MemoryComponent::Gradients] = state(costs.state.gradients);
-    memory[MemoryComponent::OptimizerStates] = state(costs.state.optimizer);
+    memory[MemoryComponent::Weights] = state(|state| state.weights);
+    memory[MemoryComponent::Gradients] = state(|state| state.gradients);
+    memory[MemoryComponent::OptimizerStates] = state(|state| state.optimizer);
     memory[MemoryComponent::Activations] = kept(costs, stage) * costs.in_flight(index);
+    if let Some(more) = kept_by_leading(costs, index, stage) {
+        memory[MemoryComponent::Activations] += more;
+    }
     memory[MemoryComponent::RecomputeWorkspace] = workspace;
     memory
 }
@@ -104,10 +134,23 @@ fn recompute_time(costs: &Costs, stage: &Stage) -> Seconds {
     time
 }
 
+/// Recomputation of leading layers of another kind beyond that of other layers.
+fn recompute_of_leading(costs: &Costs, index: u32, stage: &Stage) -> Seconds {
+    let Some(((count, other), mode)) = costs.others(index).zip(recompute_of_all(stage)) else {
+        return Seconds::ZERO;
+    };
+    (other.recompute[mode] - costs.layer().recompute[mode]) * count
+}
+
 /// Work of stage `index` on a micro-batch, `T_s`.
 fn stage_time(costs: &Costs, index: u32, stage: &Stage) -> Seconds {
-    let layers = costs.layer().time.total() * f64::from(stage.layers);
-    layers + recompute_time(costs, stage) + costs.extra(index).time()
+    let layer = costs.layer().time.total();
+    let layers = layer * f64::from(stage.layers);
+    let mut time = layers + recompute_time(costs, stage) + costs.extra(index).time();
+    if let Some((count, other)) = costs.others(index) {
+        time += (other.time.total() - layer) * count + recompute_of_leading(costs, index, stage);
+    }
+    time
 }
 
 fn slowest(costs: &Costs, stages: &[Stage]) -> usize {
@@ -124,7 +167,8 @@ fn slowest(costs: &Costs, stages: &[Stage]) -> usize {
 fn step_time(costs: &Costs, stages: &[Stage]) -> StepTime {
     let layer = costs.layer();
     let (mut longest, mut sum) = (Seconds::ZERO, Seconds::ZERO);
-    let (mut all_layers, mut parameters) = (0.0, 0.0_f64);
+    let mut all_layers = 0.0;
+    let mut of_parameters = [Seconds::ZERO; 2];
     let mut recompute = Seconds::ZERO;
     let mut extras = StageExtra::default();
     for (index, stage) in (0..).zip(stages) {
@@ -133,22 +177,35 @@ fn step_time(costs: &Costs, stages: &[Stage]) -> StepTime {
         longest = longest.max(duration);
         sum += duration;
         all_layers += layers;
-        recompute += recompute_time(costs, stage);
+        recompute += recompute_time(costs, stage) + recompute_of_leading(costs, index, stage);
         extras.head += extra.head;
         extras.transfer += extra.transfer;
         extras.overhead += extra.overhead;
-        parameters = parameters.max(layers * layer.parameters + extra.parameters);
+        let own = costs.of_parameters(
+            layers * layer.parameters + extra.parameters,
+            layers * layer.expert_parameters + extra.expert_parameters,
+        );
+        if own[0] + own[1] > of_parameters[0] + of_parameters[1] {
+            of_parameters = own;
+        }
     }
     let (micro_batches, count) = (costs.micro_batches as f64, stages.len() as f64);
     let mean = micro_batches / count;
     let uneven = (longest - sum / count).max(Seconds::ZERO);
     let mut time = layer.time.scaled(mean * all_layers);
+    if let Some((count, other)) = costs.others(0) {
+        for (component, own) in other.time.components() {
+            time[component] += (own - layer.time[component]) * (mean * count);
+        }
+    }
     time[TimeComponent::Recompute] = recompute * mean;
     time[TimeComponent::Head] = extras.head * mean;
     time[TimeComponent::PipelineTransfer] = extras.transfer * mean;
     time[TimeComponent::Overhead] = extras.overhead * mean + costs.step_overhead;
     time[TimeComponent::Bubble] = uneven * micro_batches + (sum - longest) * costs.fill_share;
-    time[TimeComponent::DataParallel] = costs.data_parallel * parameters;
-    time[TimeComponent::Optimizer] = costs.optimizer * parameters;
+    [
+        time[TimeComponent::DataParallel],
+        time[TimeComponent::Optimizer],
+    ] = of_parameters;
     time
 }

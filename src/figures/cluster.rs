@@ -157,6 +157,22 @@ figures! {
         /// Time of its hosts to launch kernels over that of A100 and H100 nodes (`host`).
         host: f64 = number("factor", 0.0..=10.0)
             .or(Value::Number(1.0)).seen_in_time().fitted_within(0.1..=4.0);
+        /// What products of experts with many tokens reach over what others reach (`ge`).
+        expert_gemm: f64 = number("factor", 0.01..=2.0).or(Value::Number(1.0));
+        /// Tokens of an expert with which its products reach half of that (`M0`): 280 on Hopper, twice
+        /// that on Blackwell, which computes twice as fast.
+        expert_tokens: f64 = number("tokens", 0.0..=1e5).or(Value::Number(280.0));
+        /// What products of experts in 8 bits reach over what others in 8 bits reach.
+        expert_fp8: f64 = number("factor", 0.01..=2.0).or(Value::Number(0.88));
+        /// Bandwidth of an all-to-all within an `NVLink` domain over that of rings.
+        all_to_all_within: f64 = number("factor", 0.01..=10.0).or(Value::Number(1.24));
+        /// Bandwidth of an all-to-all across domains over the share of a GPU in the ports of its node.
+        all_to_all_across: f64 = number("factor", 0.01..=10.0).or(Value::Number(1.07));
+        /// Latency of an all-to-all within a domain.
+        all_to_all_latency: Seconds = quantity("us", 0.0..=LONGEST).or(Value::Number(40e-6));
+        /// The same across domains.
+        all_to_all_latency_across: Seconds =
+            quantity("us", 0.0..=LONGEST).or(Value::Number(83e-6));
         /// Factor on every duration (`rho`): clocks below the nominal ones, stragglers, whatever
         /// slows all work alike.
         slowdown: f64 = number("factor", 0.1..=10.0)

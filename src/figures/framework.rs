@@ -210,6 +210,18 @@ figures! {
         /// products.
         tensor_parallel_exposed: f64 = number("share", 0.0..=1.0)
             .or(Value::Number(1.0)).seen_in_time().fitted_within(0.1..=1.0);
+        /// Host time of a layer with experts and a micro-batch beyond that of a dense one.
+        launch_experts: Seconds = quantity("ms", 0.0..=LONGEST).or(Value::Number(2.5e-3));
+        /// Further host time for each expert on the GPU.
+        launch_expert: Seconds = quantity("us", 0.0..=LONGEST).or(Value::Number(50e-6));
+        /// Multiplier of the counted traffic of router, permutation and activation of experts.
+        permutation: f64 = number("factor", 0.0..=100.0).or(Value::Number(0.44));
+        /// Share of the counted traffic of the products of experts that does not hide behind them.
+        expert_traffic: f64 = number("share", 0.0..=1.0).or(Value::Number(0.55));
+        /// How tokens are sent to experts on several nodes.
+        dispatcher: Dispatcher = one_of().or(Value::Name("all-to-all"));
+        /// Share of the all-to-all that does not hide behind computation.
+        all_to_all_exposed: f64 = number("share", 0.0..=1.0).or(Value::Number(1.0));
         /// Time of tensor-parallel traffic across `NVLink` domains over that of the network's bandwidth.
         tensor_parallel_across: f64 = number("factor", 0.01..=100.0).seen_in_time();
     }
@@ -232,6 +244,16 @@ choice!(
         FirstAndLast = "first-and-last",
         /// Any number of layers on each stage.
         Free = "free",
+    }
+);
+
+choice!(
+    /// How tokens are sent to experts.
+    Dispatcher, "a dispatcher" {
+        /// A copy to each expert (NCCL).
+        AllToAll = "all-to-all",
+        /// A copy to each `NVLink` domain with an expert, passed on within it (`DeepEP`, `HybridEP`).
+        Deduplicated = "deduplicated",
     }
 );
 

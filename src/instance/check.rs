@@ -12,6 +12,7 @@ use crate::job::Job;
 use crate::layout_space::LayoutSpace;
 use crate::quantity::ElementWidth;
 use crate::reading::{Field, InputError, Origin, Problems, Table, Value};
+use crate::workload::USUAL_IMBALANCE;
 use crate::workload::{FlopConvention, GradientWidth, Optimizer, Precision, Workload};
 
 /// Longest sequence and largest batch, far beyond any job, so that no count overflows.
@@ -207,7 +208,23 @@ fn workload(
         precision,
         optimizer: section.optimizer.or_default(Optimizer::Adam)?,
         mfu_convention: section.mfu_convention.or_default(FlopConvention::Paper)?,
+        load_imbalance: load_imbalance(section, problems)?,
     })
+}
+
+/// Most that any rank can have over the mean.
+const MOST_IMBALANCE: f64 = 1e3;
+
+fn load_imbalance(section: &TrainingSection, problems: &mut Problems) -> Option<f64> {
+    section.load_imbalance.check(
+        |imbalance| (1.0..=MOST_IMBALANCE).contains(imbalance),
+        problems,
+        |imbalance| {
+            format!("`training.load_imbalance` is from 1 to {MOST_IMBALANCE}, not `{imbalance}`")
+        },
+        "write 1 where routing is forced to balance, 1.2 to 1.6 where it is not",
+    );
+    section.load_imbalance.or_default(USUAL_IMBALANCE)
 }
 
 fn max_oom_risk(limits: &Field<LimitsSection>) -> Option<f64> {

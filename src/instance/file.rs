@@ -44,6 +44,8 @@ section! {
         optimizer: Optimizer,
         /// Which arithmetic the MFU counts; default: paper.
         mfu_convention: FlopConvention,
+        /// Tokens of the busiest expert-parallel rank over their mean, 1 where balance is forced; default: 1.24.
+        load_imbalance: f64,
     }
 }
 

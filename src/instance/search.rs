@@ -111,40 +111,21 @@ fn axis_of(
 
 /// The codes of a list or of one value.
 fn read_values(axis: Axis, node: &Node, problems: &mut Problems) -> Option<Vec<u32>> {
-    let codes = axes::read_codes(
+    axes::read_codes(
         Aspect::Axis(axis),
         &join("search", axis.as_str()),
         node,
         problems,
-    )?;
-    codes
-        .iter()
-        .try_for_each(|&code| is_modelled(axis, code, node, problems))?;
-    Some(codes)
+    )
 }
 
 fn read_value(axis: Axis, node: &Node, problems: &mut Problems) -> Option<u32> {
-    let code = axes::read_code(
+    axes::read_code(
         Aspect::Axis(axis),
         &join("search", axis.as_str()),
         node,
         problems,
-    )?;
-    is_modelled(axis, code, node, problems)?;
-    Some(code)
-}
-
-/// Refuses a value that exists but is not modelled.
-fn is_modelled(axis: Axis, code: u32, node: &Node, problems: &mut Problems) -> Option<()> {
-    if axis == Axis::ExpertParallel && code != 1 {
-        problems.add(
-            &node.origin,
-            "`search.expert_parallel` is not modelled yet: mixtures of experts",
-            "dense networks have `expert_parallel = 1`; remove the key",
-        );
-        return None;
-    }
-    Some(())
+    )
 }
 
 fn read_forbidden(node: &Node, path: &str, problems: &mut Problems) -> Vec<Assignment> {
@@ -184,7 +165,8 @@ const fn meaning(axis: Axis) -> &'static str {
         Axis::PipelineParallel => "Pipeline stages.",
         Axis::DataParallel => "Data-parallel replicas.",
         Axis::ContextParallel => "Ranks that share one sequence.",
-        Axis::ExpertParallel => "Expert-parallel degree; only 1 for now.",
+        Axis::ExpertParallel => "Ranks that share the experts of a layer.",
+        Axis::ExpertTensorParallel => "Ranks that share each expert.",
         Axis::VirtualStages => "Model chunks a pipeline rank; more than 1 interleaves.",
         Axis::MicroBatch => "Sequences of a micro-batch.",
         Axis::SequenceParallel => "Whether norms and residuals are split along the sequence.",

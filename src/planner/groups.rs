@@ -18,6 +18,7 @@ use crate::rules::{self, Rule};
 
 use super::constraints;
 use super::cost_table::CostTable;
+use super::quantise::{Leading, Shift};
 
 /// A combination of discrete choices, whose layers and checkpointing are still open.
 #[derive(Debug, Clone, PartialEq)]
@@ -121,7 +122,9 @@ enum Cut {
 pub fn relaxed(table: &CostTable, choice: &Choice) -> Variant {
     let mut cuts = cuts(table, choice);
     let widest = cuts.pop().unwrap_or_else(|| open(table, choice));
-    let stages = stages(table, choice, &widest, 0);
+    let leading = table.units[choice.units].leading;
+    let least = leading.map_or(Shift::NONE, Leading::least);
+    let stages = stages(table, choice, &widest, 0, least);
     variant(table, choice, stages, &widest, RecomputeRule::Free)
 }
 
@@ -319,6 +322,14 @@ fn recompute_rules(table: &CostTable, choice: &Choice, cut: &Cut) -> Vec<Recompu
         Formulation::Staged => table.instance.job.framework.checkpoint_rule,
     };
     let all_layers = (0..modes.len()).map(|mode| RecomputeRule::AllLayers { mode });
+    if table.units[choice.units].leading.is_some() {
+        // Which layers of two kinds are recomputed, where some are, is not decided.
+        return none
+            .then_some(RecomputeRule::None)
+            .into_iter()
+            .chain(all_layers)
+            .collect();
+    }
     if none && rule == CheckpointRule::Free {
         let mut rules = vec![RecomputeRule::Free];
         // The head keeps less where all layers are recomputed.
@@ -393,7 +404,8 @@ fn open(table: &CostTable, choice: &Choice) -> Cut {
         if any {
             0
         } else {
-            i64::from(fewest_layers(&choice.combination, stage))
+            let transformer = &table.instance.job.transformer;
+            i64::from(fewest_layers(transformer, &choice.combination, stage))
         }
     };
     Cut::Open(
@@ -421,24 +433,38 @@ fn of_rules(
     let counts_head = counts_head(choice, cut);
     let units = &table.units[choice.units];
     let modes = modes(table, choice);
-    let mut known: Option<(i64, Arc<[Stage]>)> = None;
+    let mut known: Option<((i64, Shift), Arc<[Stage]>)> = None;
     let of_rule = |rule: RecomputeRule| {
+        let shift = match (rule, units.leading) {
+            (RecomputeRule::AllLayers { mode }, Some(leading)) => {
+                leading.recomputed[modes[mode] as usize]
+            }
+            _ => Shift::NONE,
+        };
         // What the head keeps, where it counts as a layer.
         let kept = match rule {
             _ if !counts_head => 0,
             RecomputeRule::AllLayers { mode } => units.modes[modes[mode] as usize].activation,
             _ => units.layer.activation,
         };
-        let last = known.take().filter(|(of, _)| *of == kept);
-        let (_, shared) = last.unwrap_or_else(|| (kept, stages(table, choice, cut, kept)));
-        known = Some((kept, shared.clone()));
+        let last = known.take().filter(|(of, _)| *of == (kept, shift));
+        let made = || stages(table, choice, cut, kept, shift);
+        let (_, shared) = last.unwrap_or_else(|| ((kept, shift), made()));
+        known = Some(((kept, shift), shared.clone()));
         variant(table, choice, shared, cut, rule)
     };
     rules.into_iter().map(of_rule).collect()
 }
 
-/// The stages of a choice, the last of which keeps so much more for each chunk in flight.
-fn stages(table: &CostTable, choice: &Choice, cut: &Cut, kept_by_head: i64) -> Arc<[Stage]> {
+/// The stages of a choice, the last of which keeps so much more for each chunk in flight, and the first of
+/// which needs so much more.
+fn stages(
+    table: &CostTable,
+    choice: &Choice,
+    cut: &Cut,
+    kept_by_head: i64,
+    leading: Shift,
+) -> Arc<[Stage]> {
     let units = &table.units[choice.units];
     let most = most_layers(table, cut);
     let last = units.stages.len() - 1;
@@ -448,8 +474,10 @@ fn stages(table: &CostTable, choice: &Choice, cut: &Cut, kept_by_head: i64) -> A
             Cut::Open(fewest) => (fewest[stage], most),
         };
         let head = if stage == last { kept_by_head } else { 0 };
+        let shift = if stage == 0 { leading } else { Shift::NONE };
         Stage {
-            fixed_memory: own.fixed_memory + own.in_flight * head,
+            extra_time: own.extra_time + shift.time,
+            fixed_memory: own.fixed_memory + own.in_flight * head + shift.memory,
             lower_layers,
             upper_layers,
             ..*own

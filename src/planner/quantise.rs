@@ -12,7 +12,8 @@ use formulations::staged::{Kind, RecomputeMode, Stage as StageUnits, Units, Weig
 use crate::cluster::MemoryError;
 use crate::cost_model::pipeline::{FILL_STEPS, head_as_layer};
 use crate::cost_model::seen_to_fit::memory_error;
-use crate::cost_model::{Costs, flops, memory};
+use crate::cost_model::step_time::recompute_of_all;
+use crate::cost_model::{Costs, LayerCosts, LayerMemory, flops, memory};
 use crate::instance::Instance;
 use crate::job::Job;
 use crate::layout::{Combination, Layout, Schedule, Stage};
@@ -154,6 +155,48 @@ pub struct CombinationUnits {
     /// micro-batch, over `v`; exposed reduction and optimizer time of embedding and head; memory that does
     /// not depend on the layers; chunks in flight. Combinations that agree in all of them may share them.
     pub stages: Arc<[StageUnits]>,
+    /// What the first stage, which counts leading layers of another kind as that, needs more where each
+    /// mode recomputes all layers; `None` where all are of one kind.
+    pub leading: Option<Leading>,
+}
+
+/// Leading layers of another kind than the rest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Leading {
+    /// How many.
+    pub layers: i64,
+    /// Further time and memory of the first stage where the mode recomputes all layers, in the order of
+    /// [`Recompute::ALL`].
+    ///
+    /// [`Recompute::ALL`]: crate::layout::Recompute::ALL
+    pub recomputed: [Shift; 3],
+}
+
+/// A difference of time and memory of a stage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shift {
+    /// Of its time.
+    pub time: i64,
+    /// Of its memory.
+    pub memory: i64,
+}
+
+impl Shift {
+    /// Nothing.
+    pub const NONE: Self = Self { time: 0, memory: 0 };
+}
+
+impl Leading {
+    /// The least that any way to recompute adds to time and to memory.
+    #[must_use]
+    pub fn least(self) -> Shift {
+        self.recomputed
+            .iter()
+            .fold(Shift::NONE, |least, shift| Shift {
+                time: least.time.min(shift.time),
+                memory: least.memory.min(shift.memory),
+            })
+    }
 }
 
 /// Stages of combinations, each list once: combinations that differ in kernels alone have the same.
@@ -207,31 +250,61 @@ impl CombinationUnits {
         let time = |duration: Seconds| quantum.round(duration / v).min(most_time);
         let delta = |duration: Seconds| quantum.round(duration).min(most_delta);
         let share = |amount: Bytes| up(amount / v).min(most_memory);
-        let (state, layer) = (costs.state.total(), costs.layer());
-        let reduction = costs.data_parallel + costs.optimizer;
+        let layer = costs.layer();
+        let (state, of_experts) = (costs.state.total(), costs.expert_state.total());
+        let state =
+            |parameters: f64, experts: f64| Bytes::new(parameters * state + experts * of_experts);
+        let reduction = |parameters: f64, experts: f64| {
+            let [traffic, optimizer] = costs.of_parameters(parameters, experts);
+            delta(traffic + optimizer)
+        };
         let sum_weight = (costs.fill_share * v * FILL_STEPS).round() as i64;
         let stage = |index: u32| {
             let extra = costs.extra(index);
-            let parameters = extra.parameters;
+            let (parameters, experts) = (extra.parameters, extra.expert_parameters);
+            let (mut extra_time, mut kept) = (time(extra.time()), Bytes::ZERO);
+            if let Some((count, other)) = costs.others(index) {
+                extra_time += count as i64 * (time(other.time.total()) - time(layer.time.total()));
+                let each = other.memory.activations - layer.memory.activations;
+                kept = each * (count * costs.in_flight_of_leading() as f64);
+            }
+            let beside = costs.beside_layers(&extra).total() + kept;
             StageUnits {
-                extra_time: time(extra.time()),
-                extra_delta: delta(reduction * parameters),
-                fixed_memory: up(
-                    Bytes::new(parameters * state) + costs.beside_layers(&extra).total()
-                ),
+                extra_time,
+                extra_delta: reduction(parameters, experts),
+                fixed_memory: up(state(parameters, experts) + beside),
                 in_flight: in_flight(index),
                 lower_layers: 0,
                 upper_layers: 0,
             }
         };
         let memory = &layer.memory;
+        let widest = |mode: usize| {
+            let kinds = costs.kinds.iter().map(|kind| kind.memory.workspace[mode]);
+            kinds.fold(Bytes::ZERO, Bytes::max)
+        };
         let mode = |mode: usize| RecomputeMode {
             kind: 0,
             // Recomputing is never free: rounding to nothing would make it a tie.
             extra_time: time(layer.recompute[mode]).max(1),
             activation: share(memory.kept[mode]),
-            workspace: up(memory.workspace[mode]),
+            workspace: up(widest(mode)),
         };
+        let leading = costs.others(0).map(|(count, other)| {
+            let recomputed = |mode: usize| {
+                let again = |layer: &LayerCosts| time(layer.recompute[mode]).max(1);
+                let dropped = |memory: &LayerMemory| memory.kept[mode] - memory.activations;
+                let kept = dropped(&other.memory) - dropped(&layer.memory);
+                Shift {
+                    time: count as i64 * (again(other) - again(layer)),
+                    memory: up(kept * (count * costs.in_flight_of_leading() as f64)),
+                }
+            };
+            Leading {
+                layers: count as i64,
+                recomputed: [0, 1, 2].map(recomputed),
+            }
+        });
         Self {
             weights: Weights {
                 slowest: STEPS * chunks - sum_weight,
@@ -241,12 +314,13 @@ impl CombinationUnits {
             constant: STEPS * delta(costs.step_overhead),
             layer: Kind {
                 time: time(layer.time.total()),
-                delta: delta(reduction * layer.parameters),
-                memory: up(Bytes::new(layer.parameters * state)),
+                delta: reduction(layer.parameters, layer.expert_parameters),
+                memory: up(state(layer.parameters, layer.expert_parameters)),
                 activation: share(memory.activations),
             },
             modes: [0, 1, 2].map(mode),
             stages: lists.stages(costs, stage),
+            leading,
         }
     }
 
@@ -254,17 +328,26 @@ impl CombinationUnits {
     #[must_use]
     pub fn step_time(&self, stages: &[Stage]) -> i64 {
         let (mut longest, mut sum, mut largest) = (0, 0, 0);
-        for (units, stage) in self.stages.iter().zip(stages) {
+        for (index, (units, stage)) in self.stages.iter().zip(stages).enumerate() {
             let layers = i64::from(stage.layers);
             let recomputed = self.modes.iter().zip(stage.recomputed);
             let recomputed = recomputed.map(|(mode, count)| mode.extra_time * i64::from(count));
-            let time = layers * self.layer.time + recomputed.sum::<i64>() + units.extra_time;
+            let mut time = layers * self.layer.time + recomputed.sum::<i64>() + units.extra_time;
+            time += self.shift(index, stage).map_or(0, |shift| shift.time);
             longest = longest.max(time);
             sum += time;
             largest = largest.max(layers * self.layer.delta + units.extra_delta);
         }
         let weights = &self.weights;
         weights.slowest * longest + weights.total * sum + weights.delta * largest + self.constant
+    }
+
+    /// What the first stage needs more because all its layers are recomputed, leading ones of another kind
+    /// among them.
+    fn shift(&self, index: usize, stage: &Stage) -> Option<Shift> {
+        let leading = self.leading.filter(|_| index == 0)?;
+        let mode = recompute_of_all(stage)?;
+        Some(leading.recomputed[mode])
     }
 
     /// No layout of these choices with a step of up to `limit` units is further than this from the step
@@ -276,8 +359,11 @@ impl CombinationUnits {
         let (slowest, total) = (self.weights.slowest as f64, self.weights.total as f64);
         let own = limit as f64 / (slowest * self.layer.time as f64).max(1.0) + 1.0;
         let own = own.min(layers as f64);
+        // A leading layer is counted as another and the difference.
+        let further = 2.0 * self.leading.map_or(0, |it| it.layers) as f64;
+        let (own, layers) = (own + further, layers as f64 + further);
         let time = slowest * (own * LAYER + 0.5)
-            + total * (layers as f64 * LAYER + 0.5 * self.stages.len() as f64);
+            + total * (layers * LAYER + 0.5 * self.stages.len() as f64);
         let delta = self.weights.delta as f64 * 0.5 * (own + 1.0);
         (time + delta + STEPS as f64).ceil() as i64
     }
@@ -299,6 +385,7 @@ impl CombinationUnits {
                 + units.in_flight * kept
                 + used.max().unwrap_or(0)
                 + units.fixed_memory
+                + self.shift(index, stage).map_or(0, |shift| shift.memory)
         });
         peaks.max().unwrap_or(0)
     }

@@ -1,7 +1,7 @@
 //! A layout in words: whole, or only where it differs from another.
 
 use crate::axis::{Axis, AxisSet, FlaggedCombination};
-use crate::cost_model::pipeline::{chunks_in_order, first_empty_chunk};
+use crate::cost_model::pipeline::chunks_in_order;
 use crate::layout::{Checkpointing, Combination, Layout, Recompute, Stage};
 
 /// The layout in one line, leaving out what is off: `TP 2, PP 16, DP 4, micro-batch 1, zero-1,
@@ -142,7 +142,7 @@ pub fn layers(layout: &Layout) -> String {
 #[must_use]
 pub fn layers_by_chunk(layout: &Layout) -> Option<String> {
     let (one, layers) = (&layout.combination, by_stage(layout, |stage| stage.layers));
-    if one.virtual_stages == 1 || first_empty_chunk(one, &layers).is_some() {
+    if one.virtual_stages == 1 {
         return None;
     }
     let chunks = chunks_in_order(one, &layers);
@@ -263,6 +263,7 @@ fn phrase(axis: Axis, code: u32) -> String {
         (Axis::DataParallel, _) => format!("DP {value}"),
         (Axis::ContextParallel, _) => format!("CP {value}"),
         (Axis::ExpertParallel, _) => format!("EP {value}"),
+        (Axis::ExpertTensorParallel, _) => format!("ETP {value}"),
         (Axis::MicroBatch, _) => format!("micro-batch {value}"),
         (Axis::VirtualStages, 1) => "1 virtual stage".to_owned(),
         (Axis::VirtualStages, _) => format!("{value} virtual stages"),

@@ -2,7 +2,7 @@
 
 use super::{Case, Definition, FrameworkChange, Remedy, Rule};
 use crate::axis::Axis;
-use crate::cost_model::pipeline::{even_partition, first_empty_chunk, framework_cut};
+use crate::cost_model::pipeline::{even_partition, first_short_stage, framework_cut};
 use crate::framework::Partition;
 use crate::instance::Instance;
 use crate::job::Job;
@@ -114,10 +114,16 @@ fn broken(instance: &Instance, layout: &Layout) -> Option<String> {
             layers.len()
         ));
     }
-    if let Some(stage) = first_empty_chunk(&layout.combination, &layers) {
-        let held = layers[stage as usize];
+    let transformer = &instance.job.transformer;
+    if let Some(stage) = first_short_stage(transformer, &layout.combination, &layers) {
+        let (held, leading) = (layers[stage as usize], transformer.order().leading);
+        let first = if stage == 0 && leading > 0 {
+            format!(", the first of which holds the {leading} leading dense layers")
+        } else {
+            String::new()
+        };
         return Some(format!(
-            "stage {} holds {held} layers, too few for its {chunks} model chunks",
+            "stage {} holds {held} layers, too few for its {chunks} model chunks{first}",
             stage + 1
         ));
     }

@@ -65,6 +65,8 @@ registry! {
     InterleavingMicroBatches in interleaving_micro_batches,
     FrameworkSupports in framework_supports,
     ExpertsDivisible in experts_divisible,
+    ExpertRanksDivisible in expert_ranks_divisible,
+    ExpertsNeedSequenceParallel in experts_need_sequence_parallel,
     CheckpointingByFramework in checkpointing_by_framework,
     RmsNormKernelExcludesCheckpointing in rmsnorm_kernel_excludes_checkpointing,
     InterleavingFillsPipeline in interleaving_fills_pipeline,

@@ -104,6 +104,7 @@ impl Row<'_> {
                 precision: self.of("precision", Precision::parse),
                 optimizer: Optimizer::Adam,
                 mfu_convention: FlopConvention::Paper,
+                load_imbalance: parlayout::workload::USUAL_IMBALANCE,
             },
         }
     }
@@ -116,6 +117,7 @@ impl Row<'_> {
             data_parallel: self.number("data_parallel"),
             context_parallel: self.number("context_parallel"),
             expert_parallel: 1,
+            expert_tensor_parallel: 1,
             virtual_stages: self.number("virtual_stages"),
             micro_batch: self.number("micro_batch"),
             sequence_parallel: SequenceParallel::from(is_split),

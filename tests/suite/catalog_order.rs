@@ -63,6 +63,7 @@ fn times(job: &Job) -> Vec<f64> {
                             / (tensor_parallel * pipeline_parallel * context_parallel),
                         context_parallel,
                         expert_parallel: 1,
+                        expert_tensor_parallel: 1,
                         virtual_stages: 1,
                         micro_batch: 1,
                         sequence_parallel: SequenceParallel::Off,

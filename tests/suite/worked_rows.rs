@@ -61,6 +61,7 @@ fn literal_job(model: &str, gpus: u32, sequence_length: u64, global_batch: u64) 
             precision: Precision::Bf16,
             optimizer: Optimizer::Adam,
             mfu_convention: FlopConvention::Paper,
+            load_imbalance: parlayout::workload::USUAL_IMBALANCE,
         },
     }
 }
@@ -102,6 +103,7 @@ fn check(worked: &Worked) {
         data_parallel,
         context_parallel: 1,
         expert_parallel: 1,
+        expert_tensor_parallel: 1,
         virtual_stages: 1,
         micro_batch,
         sequence_parallel: worked.sequence_parallel,

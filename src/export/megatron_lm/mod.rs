@@ -109,8 +109,9 @@ impl Flags {
         self.value("ckpt-format", "fsdp_dtensor");
         if combination.sharding == Sharding::Hybrid {
             let rank = Rank::new(&instance.job, combination);
-            let replicas = rank.replicas() / rank.replicas_in_domain();
-            self.value("num-distributed-optimizer-instances", replicas);
+            let replicas = rank.replicas();
+            let instances = replicas.all / replicas.in_domain;
+            self.value("num-distributed-optimizer-instances", instances);
             self.value("outer-dp-sharding-strategy", "no_shard");
         }
     }

@@ -298,6 +298,7 @@ fn workload(run: &Run, framework: &Framework) -> Result<Workload, Skip> {
         precision: precision.unwrap_or(framework.usual_precision),
         optimizer: Optimizer::Adam,
         mfu_convention: FlopConvention::Paper,
+        load_imbalance: crate::workload::USUAL_IMBALANCE,
     })
 }
 
@@ -424,6 +425,7 @@ fn cell(run: &Run, framework: &Framework) -> Result<Combination, Skip> {
         data_parallel: stated(run.data_parallel, "data-parallel degree")?,
         context_parallel: usually_one(run.context_parallel),
         expert_parallel: usually_one(run.expert_parallel),
+        expert_tensor_parallel: 1,
         virtual_stages: usually_one(run.virtual_stages),
         micro_batch: stated(run.micro_batch, "micro-batch")?,
         sequence_parallel: if split {

@@ -77,10 +77,13 @@ pub(super) fn may_fit(
 /// Whether the layers may fit, with what is open at its leanest.
 fn layers_may_fit(job: &Job, cell: &Combination, open: AxisSet, capacity: f64) -> bool {
     let network = &job.transformer;
+    if network.experts.is_some() {
+        return true;
+    }
     let (tp, stages) = (f64::from(cell.tensor_parallel), cell.pipeline_parallel);
     let layers = f64::from(network.layers);
     let rank = Rank::new(job, cell);
-    let state = StateBytes::new(&rank).total();
+    let state = StateBytes::new(&rank, rank.replicas()).total();
     let each = network.layer_weights() as f64 / tp * state;
     let matrices = match network.embeddings {
         Embeddings::Tied if stages == 1 => 1.0,

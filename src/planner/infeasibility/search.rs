@@ -62,8 +62,9 @@ const ORDER: [Axis; Axis::COUNT - 1] = [
     Axis::TensorParallel,
     Axis::PipelineParallel,
     Axis::ContextParallel,
-    Axis::ExpertParallel,
     Axis::DataParallel,
+    Axis::ExpertParallel,
+    Axis::ExpertTensorParallel,
     Axis::VirtualStages,
     Axis::Sharding,
     Axis::MicroBatch,
@@ -73,11 +74,11 @@ const ORDER: [Axis; Axis::COUNT - 1] = [
     Axis::Schedule,
 ];
 /// Axes decided when all degrees are.
-const DEGREES: usize = 6;
+const DEGREES: usize = 7;
 /// Nodes above them that are visited between two looks at the clock.
 const VISITS_UNTIMED: u64 = 1 << 8;
 /// Axes decided when the leanest layout is judged.
-const BOUNDED: usize = 8;
+const BOUNDED: usize = 9;
 /// Most GPUs looked at, as a multiple of those of the job or a node.
 const MOST_TIMES_GPUS: u64 = 256;
 /// Pipelines longer than this are not looked at: no network has so many layers.
