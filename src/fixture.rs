@@ -227,6 +227,7 @@ pub(crate) fn stage(
 pub(crate) fn prediction(mfu: f64, step_time: f64, stages: &[StageMemory]) -> Prediction {
     let part = |share: f64| Seconds::new(share * step_time);
     Prediction {
+        experts: None,
         mfu: Mfu::new(mfu),
         mfu_paper: Mfu::new(mfu),
         mfu_causal: Mfu::new(0.9 * mfu),

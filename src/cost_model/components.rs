@@ -9,7 +9,7 @@ macro_rules! components {
     (
         $(#[$doc:meta])* $component:ident,
         $(#[$whole_doc:meta])* $whole:ident of $amount:ident {
-            $(#[doc = $text:literal] $variant:ident = $key:literal, $label:literal $(, short: $short:literal)?;)+
+            $(#[doc = $text:literal] $variant:ident = $key:literal, $label:literal $(, short: $short:literal)? $(=> $of:ident)?;)+
         }
     ) => {
         $(#[$doc])*
@@ -29,6 +29,14 @@ macro_rules! components {
             pub const fn key(self) -> &'static str {
                 match self {
                     $(Self::$variant => $key,)+
+                }
+            }
+
+            /// Whether only a mixture of experts has it; others say nothing of it.
+            #[must_use]
+            pub const fn is_of_experts(self) -> bool {
+                match self {
+                    $(Self::$variant => stringify!($($of)?).len() > 0,)+
                 }
             }
 
@@ -130,7 +138,7 @@ components!(
         /// Matrix products of the layers.
         Gemm = "gemm", "matrix products";
         /// Matrix products of routed experts.
-        Experts = "experts", "experts";
+        Experts = "experts", "experts" => experts;
         /// Attention itself.
         Attention = "attention", "attention";
         /// Elementwise operators of the layers.
@@ -140,7 +148,7 @@ components!(
         /// Collectives of tensor parallelism.
         TensorParallel = "tensor_parallel", "tensor-parallel traffic";
         /// Tokens sent to their experts and back.
-        AllToAll = "all_to_all", "all-to-all of experts";
+        AllToAll = "all_to_all", "all-to-all of experts" => experts;
         /// Exchange of keys and values in context parallelism.
         ContextParallel = "context_parallel", "context-parallel traffic";
         /// Gathering of sharded weights (ZeRO-3).

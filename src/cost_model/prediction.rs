@@ -27,6 +27,21 @@ pub struct Prediction {
     pub slowest_stage: usize,
     /// Step time by component.
     pub time: StepTime,
+    /// How routed experts are used, in a network that has some.
+    pub experts: Option<ExpertUse>,
+}
+
+/// How the routed experts of a network are used.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ExpertUse {
+    /// Experts of each layer on a GPU.
+    pub per_gpu: f64,
+    /// Tokens of a micro-batch that an expert works on, the mean over experts.
+    pub tokens_each: f64,
+    /// Tokens of the busiest expert-parallel rank over the mean.
+    pub load_imbalance: f64,
+    /// What that adds to the step time.
+    pub imbalance: Seconds,
 }
 
 /// Memory by pipeline stage against what a GPU has.

@@ -7,7 +7,8 @@ use crate::workload::FlopConvention;
 
 use super::components::{MemoryComponent, StageMemory, StepTime, TimeComponent};
 use super::memory::StateBytes;
-use super::prediction::{MemoryUse, Prediction};
+use super::prediction::{ExpertUse, MemoryUse, Prediction};
+use super::rank::Rank;
 use super::seen_to_fit::memory_error;
 use super::{Costs, LayerMemory, StageExtra, flops, memory, pipeline};
 
@@ -40,7 +41,22 @@ pub fn evaluate(job: &Job, costs: &Costs, stages: &[Stage]) -> Prediction {
         memory,
         slowest_stage: slowest(costs, stages),
         time,
+        experts: experts(job, costs, stages, step_time),
     }
+}
+
+/// How experts are used by a layout that takes `step_time`.
+fn experts(job: &Job, costs: &Costs, stages: &[Stage], step_time: Seconds) -> Option<ExpertUse> {
+    let share = Rank::new(job, &costs.combination).experts?;
+    let mut balanced = job.clone();
+    balanced.workload.load_imbalance = 1.0;
+    let balanced = Costs::exact(&balanced, &costs.combination);
+    Some(ExpertUse {
+        per_gpu: share.local,
+        tokens_each: share.rows_each(),
+        load_imbalance: job.workload.load_imbalance,
+        imbalance: step_time - duration(&balanced, stages),
+    })
 }
 
 /// Step time of the layout with these stages, as [`evaluate`] predicts it.

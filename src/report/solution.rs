@@ -15,6 +15,7 @@ use super::style::{Meaning, Style, WIDTH, columns, paragraph, printable, wrap, w
 use super::table::{Table, headed, render};
 use super::{Answer, components, counts, joined};
 use crate::axis::{Axis, FlaggedCombination};
+use crate::cost_model::components::TimeComponent;
 use crate::export::Target;
 use crate::layout::Layout;
 use crate::plan::{Status, Violation};
@@ -71,23 +72,27 @@ pub(super) fn layout_table(document: &LayoutDocument, style: &Style) -> String {
     let plain = FlaggedCombination::plain(document.combination);
     let value = |axis: Axis| (axis_label(axis), axis.show(plain.code(axis)));
     let named = |name: &str, value: String| (name.to_owned(), value);
-    // The degrees, but for the micro-batch.
-    let left = &Axis::ALL[..Axis::MicroBatch as usize];
-    let right = [
-        value(Axis::MicroBatch),
+    let has_experts = document.combination.expert_ranks() > 1;
+    let is_said = |axis: &&Axis| {
+        has_experts || !matches!(axis, Axis::ExpertParallel | Axis::ExpertTensorParallel)
+    };
+    let left = Axis::ALL[..=Axis::MicroBatch as usize].iter();
+    let left: Vec<Axis> = left.filter(is_said).copied().collect();
+    let mut right = vec![
         named("micro-batches", grouped(document.micro_batches)),
         value(Axis::Sharding),
         value(Axis::SequenceParallel),
         value(Axis::AttentionKernel),
         value(Axis::RmsNormKernel),
+        value(Axis::Schedule),
     ];
+    right.resize(left.len(), named("", String::new()));
     let mut wide = vec![named("layers by stage", layers(&layout))];
     wide.extend(layers_by_chunk(&layout).map(|text| named("layers by chunk", text)));
     wide.push(named("checkpointing", checkpointing(&layout)));
-    wide.push(value(Axis::Schedule));
     let mut table = Builder::default();
     table.push_record(["layout", "", "", ""]);
-    for (&axis, (choice, chosen)) in left.iter().zip(right) {
+    for (axis, (choice, chosen)) in left.into_iter().zip(right) {
         let (degree, size) = value(axis);
         table.push_record([degree, size, choice, chosen]);
     }
@@ -113,7 +118,25 @@ pub(super) fn facts(prediction: &PredictionDocument) -> String {
         percent(prediction.bubble()),
         risk(prediction.oom_probability),
     );
-    format!("{}\n{}", wrap(&first, 2), wrap(&conventions(prediction), 2))
+    let mut lines = vec![first, conventions(prediction)];
+    lines.extend(experts(prediction));
+    let lines: Vec<String> = lines.iter().map(|line| wrap(line, 2)).collect();
+    lines.join("\n")
+}
+
+/// How routed experts are used, where there are some.
+fn experts(prediction: &PredictionDocument) -> Option<String> {
+    let experts = prediction.experts?;
+    let share = |seconds: f64| percent(seconds / prediction.step_time_s);
+    Some(format!(
+        "{} experts of each layer per GPU, {} tokens per expert and micro-batch; all-to-all {} of the \
+         step; a load imbalance of {} costs {}",
+        experts.per_gpu,
+        grouped(experts.tokens_each.round() as u64),
+        share(prediction.time[TimeComponent::AllToAll]),
+        experts.load_imbalance,
+        share(experts.imbalance_s),
+    ))
 }
 
 /// The arithmetic of a GPU, its utilisation by the conventions that reports use, and why that may be

@@ -112,11 +112,13 @@ fn layout(instance: &Instance, candidate: &FlaggedCombination) -> Option<Layout>
 fn is_legal(instance: &Instance, flagged: &FlaggedCombination, layout: &Layout) -> bool {
     let (job, one) = (&instance.job, &flagged.combination);
     let (network, work) = (&job.transformer, &job.workload);
-    let [tp, pp, dp, cp, v, b] = [
+    let [tp, pp, dp, cp, ep, etp, v, b] = [
         one.tensor_parallel,
         one.pipeline_parallel,
         one.data_parallel,
         one.context_parallel,
+        one.expert_parallel,
+        one.expert_tensor_parallel,
         one.virtual_stages,
         one.micro_batch,
     ]
@@ -159,7 +161,16 @@ fn is_legal(instance: &Instance, flagged: &FlaggedCombination, layout: &Layout) 
             || job.framework.partition == Partition::Free && with_ends.iter().all(|&it| it >= v),
         counts.iter().sum::<u64>() == u64::from(network.layers) && !counts.contains(&0),
         has(&job.framework, flagged),
-        one.expert_parallel == 1,
+        match &network.experts {
+            None => ep * etp == 1,
+            Some(experts) => {
+                divides(ep, experts.experts)
+                    && divides(etp, experts.expert_width)
+                    && divides(ep * etp, tp * dp * cp)
+                    && (is_split || tp == 1)
+                    && counts[0] >= u64::from(experts.dense_layers) * v
+            }
+        },
         !is_recomputed
             || one.rmsnorm_kernel == RmsNormKernel::Unfused
             || job.framework.fused_rmsnorm == FusedRmsNorm::AllowsCheckpointing,

@@ -126,6 +126,7 @@ impl ComparisonBody {
         let pairs = one.time.components();
         let mut time: Vec<TimeTerm> = pairs
             .zip(other.time.components())
+            .filter(|((it, one), (_, other))| !it.is_of_experts() || *one + *other > 0.0)
             .map(|((component, left), (_, right))| TimeTerm {
                 component: component.key().to_owned(),
                 left_s: left,

@@ -45,7 +45,10 @@ macro_rules! amounts {
 
         impl Serialize for $name {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                let amounts = self.components();
+                let is_said = |&(component, amount): &($component, f64)| {
+                    amount != 0.0 || !component.is_of_experts()
+                };
+                let amounts = self.components().filter(is_said);
                 serializer.collect_map(amounts.map(|(component, amount)| (Self::key(component), amount)))
             }
         }
@@ -56,9 +59,10 @@ macro_rules! amounts {
                 let mut read = Self([0.0; $component::COUNT]);
                 for (amount, &component) in read.0.iter_mut().zip($component::ALL) {
                     let key = Self::key(component);
-                    let found = amounts.get(&key);
-                    *amount = *found
-                        .ok_or_else(|| D::Error::custom(format!("missing field `{key}`")))?;
+                    let left_out = component.is_of_experts().then_some(0.0);
+                    let found = amounts.get(&key).copied().or(left_out);
+                    *amount =
+                        found.ok_or_else(|| D::Error::custom(format!("missing field `{key}`")))?;
                 }
                 Ok(read)
             }
@@ -76,7 +80,8 @@ macro_rules! amounts {
                     (Self::key(component), Value::from(schema))
                 };
                 let properties: Map<String, Value> = $component::ALL.iter().map(property).collect();
-                let required: Vec<String> = properties.keys().cloned().collect();
+                let required = $component::ALL.iter().filter(|it| !it.is_of_experts());
+                let required: Vec<String> = required.map(|&it| Self::key(it)).collect();
                 json_schema!({
                     "description": $doc,
                     "type": "object",

@@ -36,6 +36,22 @@ pub struct PredictionDocument {
     pub slowest_stage: u64,
     /// Step time by component, in seconds.
     pub time: TimeDocument,
+    /// How routed experts are used; absent where the network has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub experts: Option<ExpertsDocument>,
+}
+
+/// How routed experts are used.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ExpertsDocument {
+    /// Experts of each layer on a GPU.
+    pub per_gpu: f64,
+    /// Tokens of a micro-batch that an expert works on, the mean over experts.
+    pub tokens_each: f64,
+    /// Tokens of the busiest expert-parallel rank over the mean.
+    pub load_imbalance: f64,
+    /// What that adds to the step time, in seconds.
+    pub imbalance_s: f64,
 }
 
 /// Memory by pipeline stage against the capacity of a GPU.
@@ -79,6 +95,12 @@ impl PredictionDocument {
             },
             slowest_stage: prediction.slowest_stage as u64,
             time: TimeDocument::new(&prediction.time, seconds),
+            experts: prediction.experts.map(|experts| ExpertsDocument {
+                per_gpu: rounded(experts.per_gpu),
+                tokens_each: rounded(experts.tokens_each),
+                load_imbalance: experts.load_imbalance,
+                imbalance_s: seconds(experts.imbalance),
+            }),
         }
     }
 
