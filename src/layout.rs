@@ -25,7 +25,7 @@ pub struct Combination {
     /// Expert-parallel degree: the ranks that share the experts of a layer, `ep`; 1 for dense networks.
     pub expert_parallel: u32,
     /// Expert-tensor-parallel degree: the ranks that share each expert, `etp`.
-    #[serde(default = "one", skip_serializing_if = "is_one")]
+    #[serde(default = "one")]
     pub expert_tensor_parallel: u32,
     /// Model chunks a pipeline rank, `v`; more than 1 is an interleaved schedule.
     pub virtual_stages: u32,
@@ -49,11 +49,6 @@ pub struct Combination {
 
 const fn one() -> u32 {
     1
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
-const fn is_one(degree: &u32) -> bool {
-    *degree == 1
 }
 
 impl Combination {

@@ -32,7 +32,7 @@ macro_rules! components {
                 }
             }
 
-            /// Whether only a mixture of experts has it; others say nothing of it.
+            /// Whether only a mixture of experts has it.
             #[must_use]
             pub const fn is_of_experts(self) -> bool {
                 match self {

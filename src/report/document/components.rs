@@ -45,10 +45,7 @@ macro_rules! amounts {
 
         impl Serialize for $name {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                let is_said = |&(component, amount): &($component, f64)| {
-                    amount != 0.0 || !component.is_of_experts()
-                };
-                let amounts = self.components().filter(is_said);
+                let amounts = self.components();
                 serializer.collect_map(amounts.map(|(component, amount)| (Self::key(component), amount)))
             }
         }
