@@ -123,8 +123,11 @@ pub fn relaxed(table: &CostTable, choice: &Choice) -> Variant {
     let mut cuts = cuts(table, choice);
     let widest = cuts.pop().unwrap_or_else(|| open(table, choice));
     let leading = table.units[choice.units].leading;
-    let least = leading.map_or(Shift::NONE, Leading::least);
-    let stages = stages(table, choice, &widest, 0, least);
+    let ends = Ends {
+        head: 0,
+        leading: leading.map_or(Shift::NONE, Leading::least),
+    };
+    let stages = stages(table, choice, &widest, ends);
     variant(table, choice, stages, &widest, RecomputeRule::Free)
 }
 
@@ -433,38 +436,39 @@ fn of_rules(
     let counts_head = counts_head(choice, cut);
     let units = &table.units[choice.units];
     let modes = modes(table, choice);
-    let mut known: Option<((i64, Shift), Arc<[Stage]>)> = None;
+    let mut known: Option<(Ends, Arc<[Stage]>)> = None;
     let of_rule = |rule: RecomputeRule| {
-        let shift = match (rule, units.leading) {
+        let leading = match (rule, units.leading) {
             (RecomputeRule::AllLayers { mode }, Some(leading)) => {
                 leading.recomputed[modes[mode] as usize]
             }
             _ => Shift::NONE,
         };
-        // What the head keeps, where it counts as a layer.
-        let kept = match rule {
+        let head = match rule {
             _ if !counts_head => 0,
             RecomputeRule::AllLayers { mode } => units.modes[modes[mode] as usize].activation,
             _ => units.layer.activation,
         };
-        let last = known.take().filter(|(of, _)| *of == (kept, shift));
-        let made = || stages(table, choice, cut, kept, shift);
-        let (_, shared) = last.unwrap_or_else(|| ((kept, shift), made()));
-        known = Some(((kept, shift), shared.clone()));
+        let ends = Ends { head, leading };
+        let last = known.take().filter(|(of, _)| *of == ends);
+        let (_, shared) = last.unwrap_or_else(|| (ends, stages(table, choice, cut, ends)));
+        known = Some((ends, shared.clone()));
         variant(table, choice, shared, cut, rule)
     };
     rules.into_iter().map(of_rule).collect()
 }
 
-/// The stages of a choice, the last of which keeps so much more for each chunk in flight, and the first of
-/// which needs so much more.
-fn stages(
-    table: &CostTable,
-    choice: &Choice,
-    cut: &Cut,
-    kept_by_head: i64,
+/// What the stages at the ends need more under a rule on checkpointing.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Ends {
+    /// Memory of the last stage for each chunk in flight, where the head counts as a layer.
+    head: i64,
+    /// Of the first stage, where leading layers of another kind are recomputed.
     leading: Shift,
-) -> Arc<[Stage]> {
+}
+
+/// The stages of a choice.
+fn stages(table: &CostTable, choice: &Choice, cut: &Cut, ends: Ends) -> Arc<[Stage]> {
     let units = &table.units[choice.units];
     let most = most_layers(table, cut);
     let last = units.stages.len() - 1;
@@ -473,8 +477,12 @@ fn stages(
             Cut::Fixed(cut) => (cut[stage], cut[stage]),
             Cut::Open(fewest) => (fewest[stage], most),
         };
-        let head = if stage == last { kept_by_head } else { 0 };
-        let shift = if stage == 0 { leading } else { Shift::NONE };
+        let head = if stage == last { ends.head } else { 0 };
+        let shift = if stage == 0 {
+            ends.leading
+        } else {
+            Shift::NONE
+        };
         Stage {
             extra_time: own.extra_time + shift.time,
             fixed_memory: own.fixed_memory + own.in_flight * head + shift.memory,
