@@ -6,6 +6,7 @@ use super::seen_to_fit::SeenToFit;
 use crate::cluster::{Accelerator, Calibration, Cluster, Efficiency, MemoryError};
 use crate::figures::stated::Stated;
 use crate::framework::{Framework, MemoryProfile, SpeedProfile};
+use crate::reading::OrNone;
 use crate::reading::section::section;
 use crate::transformer::{
     Activation, Biases, Embeddings, FeedForward, Normalization, OutputBias, Positions,
@@ -32,7 +33,7 @@ section! {
         key_value_heads: u64,
         /// Width of one head; default: `hidden / heads`.
         head_width: u64,
-        /// Width of the feed-forward block.
+        /// Width of the dense feed-forward block; not where every layer has experts.
         feed_forward_width: u64,
         /// Structure of the feed-forward block: three matrices (gated, default) or two (plain).
         feed_forward: FeedForward,
@@ -56,6 +57,40 @@ section! {
         output_bias: OutputBias,
         /// Learned numbers in the activation function of one layer; default: none.
         activation_parameters: u64,
+        /// Learned numbers for each head that join its softmax (1 with attention sinks); default: none.
+        attention_sinks: OrNone,
+        /// Routed experts of a layer; default: the network is dense.
+        experts: u64,
+        /// Experts that work on a token.
+        experts_per_token: u64,
+        /// Width of a routed expert.
+        expert_width: u64,
+        /// Width of all shared experts together; default: none.
+        shared_expert_width: OrNone,
+        /// Leading layers with a dense feed-forward block; default: none.
+        dense_layers: OrNone,
+        /// Of the layers after those, every so many-th has experts; default: 1, all.
+        expert_interval: u64,
+        /// Numbers for each expert beside its row of the router (1: a bias or correction); default: none.
+        router_biases: OrNone,
+        /// Rows of the hidden size that gate the shared experts; default: none.
+        shared_expert_gates: OrNone,
+        /// Rank of the queries' projection in latent attention; default: they are projected at once.
+        query_rank: OrNone,
+        /// Rank of the keys' and values' projection; default: attention is not latent.
+        key_value_rank: u64,
+        /// Width of a head's part that is not rotated, in latent attention.
+        unrotated_width: u64,
+        /// Width of a head's rotated part, in latent attention.
+        rotated_width: u64,
+        /// Width of a head's values, in latent attention.
+        value_width: u64,
+        /// Tokens that attention sees where it has a window; default: all.
+        window: OrNone,
+        /// Every so many-th layer sees the whole sequence beside layers of windows; default: none does.
+        window_interval: OrNone,
+        /// Layers that predict further tokens, after the last; default: none.
+        prediction_layers: OrNone,
         /// How positions enter where they are not learned; default: rotary.
         positions: Positions,
         /// Base of rotary embeddings; default: 10000.

@@ -11,12 +11,21 @@ use crate::quantity::{Bytes, ElementWidth, Flops};
 use crate::transformer::Transformer;
 
 /// Query, key, value and output projections, `2 h (a + k) d`: `4 h^2` without grouped queries; biases of
-/// the first three are split with them, that of the output and norms of queries and keys are not.
+/// the first three and sinks are split with them, that of the output and norms of queries and keys are
+/// not. Latent projections down are whole on every rank, with their biases.
 #[must_use]
 pub fn parameters(transformer: &Transformer) -> Parameters {
+    let biases = transformer.query_key_value_biases();
+    let (split, whole) = match transformer.latent_attention {
+        None => (biases, 0),
+        Some(_) => (0, biases),
+    };
     Parameters::new(
-        transformer.attention_weights() + transformer.query_key_value_biases(),
-        transformer.attention_output_biases() + transformer.query_key_norm_parameters(),
+        transformer.attention_weights_split() + split + transformer.attention_sink_parameters(),
+        transformer.attention_weights_duplicated()
+            + whole
+            + transformer.attention_output_biases()
+            + transformer.query_key_norm_parameters(),
     )
 }
 

@@ -238,13 +238,14 @@ mod tests {
 
     #[test]
     fn no_parameter_of_a_layer_is_forgotten() {
-        for name in ["llama-3.1-8b", "gpt-3-175b"] {
+        for name in ["llama-3.1-8b", "gpt-3-175b", "deepseek-v3", "gpt-oss-120b"] {
             let transformer = catalog::model(name).expect("it is in the catalog");
-            let counted = LayerKind::DENSE.parameters(&transformer).on_rank(1.0);
-            assert!(
-                fixture::close(counted, transformer.layer_parameters() as f64),
-                "{name}"
-            );
+            for &kind in transformer.kinds() {
+                let parameters = kind.parameters(&transformer);
+                let counted = parameters.on_rank(1.0) + parameters.experts;
+                let right = transformer.layer_parameters(kind) as f64;
+                assert!(fixture::close(counted, right), "{name}");
+            }
         }
     }
 

@@ -12,20 +12,19 @@ use crate::quantity::{Bytes, Flops, FlopsPerSecond, Seconds};
 use crate::transformer::Transformer;
 
 /// Router and gates on every rank, shared experts `m h f_s` split as a dense block is, routed experts
-/// `E m h f_e`, with `m` matrices each.
+/// `E m h f_e`, with `m` matrices each, and their biases.
 #[must_use]
 pub fn parameters(transformer: &Transformer) -> Parameters {
     let Some(experts) = transformer.experts else {
         return Parameters::default();
     };
-    let (hidden, matrices) = (transformer.hidden, transformer.feed_forward.matrices());
-    let router = experts.experts * (hidden + experts.router_biases);
-    let gates = experts.shared_expert_gates * hidden;
+    let count = experts.experts;
+    let routed = transformer.routed_expert_weights(count) + transformer.routed_expert_biases(count);
     Parameters {
-        experts: (experts.experts * matrices * hidden * experts.expert_width) as f64,
+        experts: routed as f64,
         ..Parameters::new(
-            matrices * hidden * experts.shared_expert_width,
-            router + gates,
+            transformer.shared_expert_weights(),
+            transformer.router_parameters(),
         )
     }
 }

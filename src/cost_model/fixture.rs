@@ -30,6 +30,7 @@ pub(super) fn job() -> Job {
         learned_positions: 0,
         experts: None,
         latent_attention: None,
+        windows: None,
         prediction_layers: 0,
         small_parts: SmallParts::default(),
         numerics: Numerics::USUAL,

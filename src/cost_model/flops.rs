@@ -5,7 +5,10 @@ use crate::quantity::{Flops, Mfu, Seconds};
 use crate::transformer::Transformer;
 use crate::workload::FlopConvention;
 
-/// FLOP of forward and backward pass for one token of a sequence of `sequence_length`.
+/// FLOP of forward and backward pass for one token of a sequence of `sequence_length`: six for each weight
+/// that a product uses, and `6 (a d_qk + a d_v) s` for each layer's attention, `s` as
+/// [`Transformer::attended`] has it, half of that where the mask is counted. Counted as in Megatron-LM
+/// (`training/training.py`, `num_floating_point_operations`), without its norms.
 #[must_use]
 pub fn per_token(
     transformer: &Transformer,
@@ -14,10 +17,9 @@ pub fn per_token(
 ) -> Flops {
     let weights = transformer.matrix_weights() as f64;
     let embedding = transformer.embedding_weights() as f64;
-    let square = 12.0
-        * f64::from(transformer.layers)
-        * transformer.attention_width() as f64
-        * sequence_length as f64;
+    let layers = transformer.layers + transformer.prediction_layers;
+    let width = transformer.score_width() + transformer.value_width_all();
+    let square = 6.0 * f64::from(layers) * width as f64 * transformer.attended(sequence_length);
     Flops::new(match convention {
         FlopConvention::Paper => 6.0 * weights + square,
         FlopConvention::WithoutInputEmbedding => 6.0 * (weights - embedding) + square,

@@ -107,7 +107,11 @@ fn job(file: &InstanceFile, problems: &mut Problems) -> Option<Job> {
         "`--sequence-length 2048` and `--global-batch 512`",
         problems,
     );
-    let transformer = model.and_then(|(section, at)| model::resolve(section, Some(at), problems));
+    let transformer = model.and_then(|(section, at)| {
+        let transformer = model::resolve(section, Some(at), problems)?;
+        model::refuse_what_costs_do_not_cover(&transformer, at, problems);
+        Some(transformer)
+    });
     let machine = cluster.and_then(|(section, at)| {
         cluster::resolve(section, Unstated::Reported, Some(at), problems)
     });

@@ -54,3 +54,31 @@ pub(crate) fn resolve(
     }
     catalog::model::complete(&given.over(&base), name, origin, problems)
 }
+
+/// Refuses a network whose time and memory are not modelled: they would be those of another.
+pub(super) fn refuse_what_costs_do_not_cover(
+    network: &Transformer,
+    origin: &Origin,
+    problems: &mut Problems,
+) {
+    let lacking = [
+        (network.experts.is_some(), "mixtures of experts"),
+        (network.latent_attention.is_some(), "latent attention"),
+        (network.prediction_layers > 0, "multi-token prediction"),
+    ];
+    let lacking = lacking.iter().filter(|(has, _)| *has);
+    let lacking: Vec<&str> = lacking.map(|(_, what)| *what).collect();
+    if !lacking.is_empty() {
+        problems.add(
+            origin,
+            format!(
+                "time and memory of {} are not modelled yet",
+                lacking.join(" and of ")
+            ),
+            "plan for a dense decoder; `parlayout catalog model` lists some",
+        );
+    }
+    if network.windows.is_some() {
+        problems.warn("`model.window`: attention is timed over the whole sequence");
+    }
+}

@@ -188,3 +188,25 @@ fn node(path: &str, json: &Json) -> Node {
         origin: Origin::new(&source, span),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::sections::ModelSection;
+    use crate::catalog::{self, Kind, model};
+    use crate::reading::Problems;
+
+    #[test]
+    fn every_network_is_read_as_it_was_written() {
+        let models = catalog::entries().into_iter();
+        for entry in models.filter(|entry| entry.kind == Kind::Model) {
+            let network = catalog::model(&entry.name).expect("it is in the catalog");
+            let mut problems = Problems::default();
+            let written = table_of("model", &keys(&network));
+            let section = ModelSection::of_table(&written, "model", &mut problems);
+            let read = model::complete(&section, String::new(), None, &mut problems);
+            assert_eq!(read, Some(network), "{problems}");
+            assert!(problems.list().is_empty(), "{problems}");
+        }
+    }
+}

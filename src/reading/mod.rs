@@ -15,3 +15,4 @@ pub(crate) use document::{Node, Origin, Source, SourceKind, Table, Tree};
 pub(crate) use error::shown;
 pub use error::{InputError, Place, Problem, Problems};
 pub(crate) use section::{Field, Value, join};
+pub(crate) use values::OrNone;

@@ -52,29 +52,51 @@ impl Value for String {
 /// A whole number of at least 1.
 impl Value for u64 {
     fn read(node: &Node, path: &str, problems: &mut Problems) -> Option<Self> {
-        let key = path.rsplit('.').next().unwrap_or(path);
-        let example = format!("write digits, such as `{key} = 8`");
-        let hint = match &node.value {
-            Tree::Integer(Some(number)) => match Self::try_from(*number) {
-                Ok(number) if number >= 1 => return Some(number),
-                Err(_) if *number > 0 => "check the number of digits".to_owned(),
-                _ => example,
-            },
-            Tree::Integer(None) => "check the number of digits".to_owned(),
-            Tree::Text(text) if text.trim().parse::<Self>().is_ok() => {
-                format!("remove the quotes: `{key} = {}`", text.trim())
-            }
-            Tree::Float(number) if number.fract() == 0.0 && number.abs() < LARGEST_NUMBER => {
-                format!("write `{key} = {number:.0}`")
-            }
-            _ => example,
-        };
-        wrong_kind(node, path, "a whole number of at least 1", &hint, problems)
+        whole_number(node, path, "a whole number of at least 1", problems)
     }
 
     fn schema() -> Json {
         json!({ "type": "integer", "minimum": 1 })
     }
+}
+
+/// A whole number, or 0 for none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct OrNone(pub(crate) u64);
+
+impl Value for OrNone {
+    fn read(node: &Node, path: &str, problems: &mut Problems) -> Option<Self> {
+        if matches!(&node.value, Tree::Integer(Some(0))) {
+            return Some(Self(0));
+        }
+        whole_number(node, path, "a whole number", problems).map(Self)
+    }
+
+    fn schema() -> Json {
+        json!({ "type": "integer", "minimum": 0 })
+    }
+}
+
+/// A whole number of at least 1; what else is `wanted` is read already.
+fn whole_number(node: &Node, path: &str, wanted: &str, problems: &mut Problems) -> Option<u64> {
+    let key = path.rsplit('.').next().unwrap_or(path);
+    let example = format!("write digits, such as `{key} = 8`");
+    let hint = match &node.value {
+        Tree::Integer(Some(number)) => match u64::try_from(*number) {
+            Ok(number) if number >= 1 => return Some(number),
+            Err(_) if *number > 0 => "check the number of digits".to_owned(),
+            _ => example,
+        },
+        Tree::Integer(None) => "check the number of digits".to_owned(),
+        Tree::Text(text) if text.trim().parse::<u64>().is_ok() => {
+            format!("remove the quotes: `{key} = {}`", text.trim())
+        }
+        Tree::Float(number) if number.fract() == 0.0 && number.abs() < LARGEST_NUMBER => {
+            format!("write `{key} = {number:.0}`")
+        }
+        _ => example,
+    };
+    wrong_kind(node, path, wanted, &hint, problems)
 }
 
 /// Largest number that a key takes: beyond it arithmetic loses its meaning.

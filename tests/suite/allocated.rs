@@ -75,6 +75,7 @@ impl Row<'_> {
             learned_positions: self.number("positions"),
             experts: None,
             latent_attention: None,
+            windows: None,
             prediction_layers: 0,
             small_parts: SmallParts {
                 query_key_norms: self.of("qk_norm", QueryKeyNorms::parse),

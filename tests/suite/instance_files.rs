@@ -95,6 +95,7 @@ fn snapshot<E: std::fmt::Display>(name: &str, cases: Vec<(&str, Result<Instance,
     settings.bind(|| insta::assert_snapshot!(name, text.replace(&root, "")));
 }
 
+mod active_parameters;
 mod catalog_presets;
 mod config_json;
 mod errors;

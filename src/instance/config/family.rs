@@ -7,13 +7,16 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 use toml::{Table, Value};
 
+use super::experts::{EXPERT_KEYS, ExpertsOf, LATENT_KEYS};
 use super::fields::{KNOWN, names};
 use super::keys::{Config, Size};
 use super::shape::Shape;
-use super::{numerics, special};
+use super::windows::{self, WindowsOf};
+use super::{experts, numerics, special};
 use crate::reading::shown;
 use crate::transformer::{
-    Activation, Biases, Embeddings, FeedForward, Normalization, Numerics, QueryKeyNorms, SmallParts,
+    Activation, Biases, Embeddings, FeedForward, LatentAttention, Normalization, Numerics,
+    OutputBias, QueryKeyNorms, SmallParts,
 };
 
 /// A family of networks; the catalog's file says what each key means.
@@ -33,6 +36,10 @@ pub(super) struct Family {
     embeddings: Embeddings,
     biases: Vec<Switched<BiasesOf>>,
     query_key_norms: Option<Switched<QueryKeyNorms>>,
+    output_bias: Option<Switched<OutputBias>>,
+    experts: Option<ExpertsOf>,
+    latent_attention: Option<LatentAttention>,
+    windows: Option<WindowsOf>,
     parallel: Option<Switched<u64>>,
     #[serde(default)]
     learned_positions: u64,
@@ -161,6 +168,16 @@ pub(super) fn find(model_type: Option<&str>) -> Option<&'static Family> {
         .find(|family| family.types.iter().any(is_it))
 }
 
+impl Family {
+    /// Whether its networks may have what the field says, though others are refused for it.
+    pub(super) fn reads(&self, field: &str) -> bool {
+        let of = |is_it: bool, keys: &'static [&str]| if is_it { keys } else { &[] };
+        let experts = of(self.experts.is_some(), EXPERT_KEYS).iter();
+        let mut keys = experts.chain(of(self.latent_attention.is_some(), LATENT_KEYS));
+        keys.any(|key| names(key).iter().any(|name| name == field))
+    }
+}
+
 /// The shape that the config describes.
 pub(super) fn shape(config: &mut Config) -> Shape {
     config.read.insert("model_type".to_owned());
@@ -220,11 +237,26 @@ fn read(family: &Family, config: &mut Config) -> Shape {
         },
         small_parts: family.small_parts,
         numerics: numerics::read(config, family.numerics),
+        experts: None,
+        latent_attention: None,
+        windows: windows::read(config, family.windows.as_ref(), layers.count),
+        prediction_layers: 0,
         layers,
         hidden,
         heads,
         feed_forward_width,
     };
+    if let Some(of) = family.experts {
+        let (layers, width) = (shape.layers.count, &mut shape.feed_forward_width);
+        shape.experts = Some(experts::read(of, config, layers, width));
+        shape.prediction_layers = config.count(names("prediction_layers"), 0);
+    }
+    let latent = family.latent_attention;
+    shape.latent_attention = latent.map(|latent| experts::latent(latent, config));
+    let output = family.output_bias.as_ref();
+    if let Some(bias) = output.and_then(|output| output.read(config)) {
+        shape.small_parts.output_bias = bias;
+    }
     let norms = family.query_key_norms.as_ref();
     if let Some(norms) = norms.and_then(|norms| norms.read(config)) {
         shape.small_parts.query_key_norms = norms;

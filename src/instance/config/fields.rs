@@ -56,16 +56,18 @@ pub(super) fn layer_types(fields: &Map<String, Json>) -> Vec<&str> {
 /// What fields say that is modelled only in part.
 pub(super) fn warnings(fields: &Map<String, Json>) -> Vec<String> {
     let mut warnings = Vec::new();
-    let window = fields.contains_key("sliding_window")
-        && fields.get("use_sliding_window") != Some(&Json::Bool(false));
     let layers = fields.get("attention_types").map(Json::to_string);
     let local = layers.is_some_and(|layers| layers.contains("local"));
     if local {
         warnings
             .push("`attention_types`: attention is modelled over the whole sequence".to_owned());
     }
-    if window || layer_types(fields).contains(&SLIDING) {
-        warnings.push("`sliding_window`: attention is modelled over the whole sequence".to_owned());
+    let chunk = fields.get("attention_chunk_size").and_then(Json::as_u64);
+    if let Some(chunk) = chunk {
+        warnings.push(format!(
+            "`attention_chunk_size`: attention is modelled over the whole sequence, not over chunks of \
+             {chunk} tokens"
+        ));
     }
     if fields.contains_key("quantization_config") {
         let text = "`quantization_config` has no effect: training uses the instance's precision";

@@ -152,6 +152,9 @@ impl<'a> Config<'a> {
             "hidden" => &self.given.hidden,
             "heads" => &self.given.heads,
             "vocabulary" => &self.given.vocabulary,
+            "experts" => &self.given.experts,
+            "experts_per_token" => &self.given.experts_per_token,
+            "expert_width" => &self.given.expert_width,
             _ => &self.given.feed_forward_width,
         };
         if let (Field::Given(count, origin), _) = (given, &stated) {
@@ -200,6 +203,19 @@ impl<'a> Config<'a> {
             count: default,
             origin,
         })
+    }
+
+    /// A whole number that may be 0, or what it is where the config says nothing.
+    pub(super) fn count(&mut self, names: &[impl AsRef<str>], default: u64) -> u64 {
+        let mut fields = names.iter().map(AsRef::as_ref);
+        let is_none = fields.any(|name| {
+            let stated = self.value(name).and_then(Json::as_u64);
+            stated == Some(0)
+        });
+        if is_none {
+            return 0;
+        }
+        self.stated(names).map_or(default, |size| size.count)
     }
 
     /// Whether the field is absent, not just `null`.

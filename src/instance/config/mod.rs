@@ -1,9 +1,10 @@
-//! Hugging Face `config.json` of a dense decoder, as a `[model]` section.
+//! Hugging Face `config.json` of a decoder, as a `[model]` section.
 //!
 //! `family` and `special` say what each `model_type` makes of its fields, `refused` which networks are
 //! not modelled, `keys` reads fields and remembers which. A field that nobody read is an error where
 //! its name says that it is part of the shape, else a named warning.
 
+mod experts;
 mod family;
 mod fields;
 mod keys;
@@ -12,6 +13,7 @@ mod refused;
 mod shape;
 mod special;
 mod unread;
+mod windows;
 
 use std::path::Path;
 use std::sync::Arc;

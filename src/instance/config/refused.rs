@@ -2,9 +2,13 @@
 
 use serde_json::Value as Json;
 
-use super::fields::{KNOWN, Refused, layer_types};
+use super::family;
+use super::fields::{KNOWN, Refused, SLIDING, layer_types};
 use super::keys::Config;
 use crate::reading::{Problems, shown};
+
+/// Attention to a part of the sequence.
+const LIMITED: [&str; 2] = [SLIDING, "chunked_attention"];
 
 /// Reports every field that describes a network that is not modelled.
 pub(super) fn check(config: &Config, problems: &mut Problems) {
@@ -18,7 +22,9 @@ pub(super) fn check(config: &Config, problems: &mut Problems) {
             "plan for a dense decoder, or describe a similar one by its shape in `[model]`",
         );
     };
+    let family = family::find(config.model_type());
     if let Some(model_type) = config.model_type()
+        && family.is_none()
         && let Some(what) = kind(model_type)
     {
         refuse("model_type", format!("`{}` {what}", shown(model_type)));
@@ -27,7 +33,9 @@ pub(super) fn check(config: &Config, problems: &mut Problems) {
     for refused in &KNOWN.refused {
         let (_, what) = refused.what.split_once(' ').unwrap_or_default();
         for (field, harmless) in &refused.numbers {
-            let number = config.fields.get(field).and_then(Json::as_f64);
+            let is_read = family.is_some_and(|family| family.reads(field));
+            let number = config.fields.get(field).filter(|_| !is_read);
+            let number = number.and_then(Json::as_f64);
             if let Some(number) = number.filter(|number| number > harmless) {
                 refuse(field, format!("`{field}` is {number}: {what}"));
             }
@@ -41,7 +49,7 @@ pub(super) fn check(config: &Config, problems: &mut Problems) {
     }
     let mut kinds = layer_types(&config.fields).into_iter();
     if let Some(other) =
-        kinds.find(|kind| !kind.ends_with("full_attention") && *kind != "sliding_attention")
+        kinds.find(|kind| !kind.ends_with("full_attention") && !LIMITED.contains(kind))
     {
         refuse(
             "layer_types",

@@ -1,9 +1,12 @@
 //! What a family makes of the fields of a config.
 
+use super::experts::ExpertsShape;
 use super::keys::Size;
 use crate::catalog::sections::ModelSection;
-use crate::reading::{Field, Origin};
-use crate::transformer::{Biases, Embeddings, FeedForward, Normalization, Numerics, SmallParts};
+use crate::reading::{Field, OrNone, Origin};
+use crate::transformer::{
+    Biases, Embeddings, FeedForward, LatentAttention, Normalization, Numerics, SmallParts, Windows,
+};
 
 /// The shape of a network.
 pub(super) struct Shape {
@@ -19,6 +22,10 @@ pub(super) struct Shape {
     pub(super) embeddings: Embeddings,
     pub(super) normalization: Normalization,
     pub(super) biases: Biases,
+    pub(super) experts: Option<ExpertsShape>,
+    pub(super) latent_attention: Option<LatentAttention>,
+    pub(super) windows: Option<Windows>,
+    pub(super) prediction_layers: u64,
     /// Entries of a learned position embedding.
     pub(super) learned_positions: u64,
     pub(super) small_parts: SmallParts,
@@ -32,7 +39,8 @@ impl Shape {
         let parts = &self.small_parts;
         let count = |size: &Size| Field::Given(size.count, size.origin.clone());
         let number = |count: u64| Field::Given(count, at.clone());
-        ModelSection {
+        let or_none = |count: u64| Field::Given(OrNone(count), at.clone());
+        let mut section = ModelSection {
             layers: count(&self.layers),
             hidden: count(&self.hidden),
             heads: count(&self.heads),
@@ -59,8 +67,36 @@ impl Shape {
             activation: one_of(self.numerics.activation, at),
             hidden_dropout: one_of(self.numerics.hidden_dropout, at),
             attention_dropout: one_of(self.numerics.attention_dropout, at),
+            attention_sinks: or_none(parts.attention_sinks),
+            prediction_layers: or_none(self.prediction_layers),
             ..ModelSection::default()
+        };
+        if let Some(shape) = &self.experts {
+            section.experts = count(&shape.experts);
+            section.experts_per_token = count(&shape.experts_per_token);
+            section.expert_width = count(&shape.expert_width);
+            section.shared_expert_width = or_none(shape.rest.shared_expert_width);
+            section.dense_layers = or_none(shape.rest.dense_layers.into());
+            section.expert_interval = number(shape.rest.expert_interval.into());
+            section.router_biases = or_none(shape.rest.router_biases);
+            section.shared_expert_gates = or_none(shape.rest.shared_expert_gates);
+            if !shape.has_dense() {
+                section.feed_forward_width = Field::Absent;
+            }
         }
+        if let Some(latent) = self.latent_attention {
+            section.query_rank = or_none(latent.query_rank);
+            section.key_value_rank = number(latent.key_value_rank);
+            section.unrotated_width = number(latent.unrotated_width);
+            section.rotated_width = number(latent.rotated_width);
+            section.value_width = number(latent.value_width);
+            (section.key_value_heads, section.head_width) = (Field::Absent, Field::Absent);
+        }
+        if let Some(windows) = self.windows {
+            section.window = or_none(windows.window);
+            section.window_interval = or_none(windows.window_interval.into());
+        }
+        section
     }
 }
 

@@ -54,9 +54,7 @@ macro_rules! run {
         pub(super) const OPTIONAL: &[&str] = &[$($name,)+ "grade"];
         /// Columns of what is not modelled, or of how a figure was found.
         pub(super) const UNUSED: &[&str] = &[
-            "experts_per_token", "dense_ffn", "dense_layers", "moe_layers", "expert_ffn", "shared_ffn",
-            "q_lora", "qk_nope_dim", "qk_rope_dim", "v_head_dim", "expert_tensor_parallel",
-            "recompute_modules", "lora_rank", "moe_dispatcher", "derived",
+            "expert_tensor_parallel", "recompute_modules", "lora_rank", "moe_dispatcher", "derived",
         ];
 
         fn parse(fields: &Fields) -> Run {
@@ -127,8 +125,28 @@ run! {
         key_value_rank: Option<u64> = size("kv_lora");
         /// Layers for multi-token prediction.
         prediction_layers: Option<u32> = degree("mtp_layers");
+        /// Rank of compressed queries; 0 = they are projected at once.
+        query_rank: Option<u64> = size("q_lora");
+        /// Width of a head's part that is not rotated under latent attention.
+        unrotated_width: Option<u64> = size("qk_nope_dim");
+        /// Width of its rotated part.
+        rotated_width: Option<u64> = size("qk_rope_dim");
+        /// Width of its values.
+        value_width: Option<u64> = size("v_head_dim");
         /// Experts of a mixture.
         experts: Option<u32> = degree("experts");
+        /// Experts of a token.
+        experts_per_token: Option<u64> = size("experts_per_token");
+        /// Width of a routed expert, where it is not the feed-forward width.
+        expert_width: Option<u64> = size("expert_ffn");
+        /// Width of all shared experts.
+        shared_expert_width: Option<u64> = size("shared_ffn");
+        /// Feed-forward width of dense layers beside those with experts.
+        dense_width: Option<u64> = size("dense_ffn");
+        /// Leading dense layers.
+        dense_layers: Option<u32> = degree("dense_layers");
+        /// Layers with experts.
+        expert_layers: Option<u32> = degree("moe_layers");
         /// GPUs per node.
         gpus_per_node: Option<u32> = degree("gpus_per_node");
         /// GPUs of an `NVLink` domain.

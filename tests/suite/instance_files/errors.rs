@@ -101,7 +101,7 @@ fn in_keys_and_types() {
                 "what comes later",
                 from_text(&good_but(
                     "preset = \"llama-13b\"",
-                    "preset = \"llama-13b\"\nexperts = 8",
+                    "preset = \"llama-13b\"\nmoe = 8",
                 )),
             ),
             (

@@ -1,9 +1,12 @@
 //! `[model]`: from the shape to a checked [`Transformer`].
 
+mod attention;
+mod experts;
+
 use std::ops::RangeInclusive;
 
 use super::sections::ModelSection;
-use crate::reading::{Field, Origin, Problems, SourceKind};
+use crate::reading::{Field, OrNone, Origin, Problems, SourceKind};
 use crate::transformer::{
     Activation, Biases, Embeddings, FeedForward, Normalization, Numerics, SmallParts, Transformer,
 };
@@ -13,6 +16,7 @@ const MOST_LAYERS: u64 = 1024;
 const WIDEST_HIDDEN: u64 = 1 << 20;
 const WIDEST_ATTENTION: u64 = 1 << 22;
 const MOST_NORMS: u64 = 16;
+const MOST_FURTHER: u64 = 16;
 const LARGEST_VOCABULARY: u64 = 1 << 26;
 /// What may be dropped.
 const DROPOUT: RangeInclusive<f64> = 0.0..=0.99;
@@ -24,23 +28,30 @@ pub(crate) fn complete(
     origin: Option<&Origin>,
     problems: &mut Problems,
 ) -> Option<Transformer> {
-    let mut required = |field: &Field<u64>, key: &str, most: u64, example: u64| {
-        let path = format!("model.{key}");
-        let hint = format!("write a number such as `{key} = {example}`");
-        let value = field.required(&path, origin, &hint, problems);
-        field.at_most(most, &path, problems);
-        value
+    let required =
+        |field: &Field<u64>, key: &str, most: u64, example: u64, problems: &mut Problems| {
+            let path = format!("model.{key}");
+            let hint = format!("write a number such as `{key} = {example}`");
+            let value = field.required(&path, origin, &hint, problems);
+            field.at_most(most, &path, problems);
+            value
+        };
+    let layers = required(&section.layers, "layers", MOST_LAYERS, 40, problems);
+    let hidden = required(&section.hidden, "hidden", WIDEST_HIDDEN, 5120, problems);
+    let heads = required(&section.heads, "heads", WIDEST_HIDDEN, 40, problems);
+    let experts = experts::experts(section, layers, origin, problems);
+    let feed_forward_width = match experts {
+        Some(experts) => experts::dense_width(section, layers, experts, origin, problems),
+        None => None,
     };
-    let layers = required(&section.layers, "layers", MOST_LAYERS, 40);
-    let hidden = required(&section.hidden, "hidden", WIDEST_HIDDEN, 5120);
-    let heads = required(&section.heads, "heads", WIDEST_HIDDEN, 40);
-    let feed_forward_width = required(
-        &section.feed_forward_width,
-        "feed_forward_width",
-        WIDEST_ATTENTION,
-        13824,
+    let vocabulary = &section.vocabulary;
+    let vocabulary = required(
+        vocabulary,
+        "vocabulary",
+        LARGEST_VOCABULARY,
+        32000,
+        problems,
     );
-    let vocabulary = required(&section.vocabulary, "vocabulary", LARGEST_VOCABULARY, 32000);
     let positions = &section.learned_positions;
     let activation = &section.activation_parameters;
     positions.at_most(LARGEST_VOCABULARY, "model.learned_positions", problems);
@@ -52,19 +63,13 @@ pub(crate) fn complete(
         field.at_most(MOST_NORMS, path, problems);
     }
     let (layers, hidden, heads) = (layers?, hidden?, heads?);
-    let key_value_heads = key_value_heads(section, heads, problems)?;
-    let head_width = head_width(section, hidden, heads, problems)?;
-    if heads.saturating_mul(head_width) > WIDEST_ATTENTION {
-        let at = own(&[section.head_width.origin(), section.heads.origin()]);
-        problems.add_anywhere(
-            at,
-            format!("{heads} heads of width {head_width} are wider than any network"),
-            format!("`heads` times `head_width` is at most {WIDEST_ATTENTION}"),
-        );
-    }
+    let latent_attention = attention::latent(section, origin, problems)?;
+    let key_value_heads = attention::key_value_heads(section, heads, latent_attention, problems)?;
+    let head_width = attention::head_width(section, hidden, heads, latent_attention, problems)?;
+    let layers = small(layers);
     Some(Transformer {
         name: section.name.or_default(name)?,
-        layers: u32::try_from(layers).unwrap_or(u32::MAX),
+        layers,
         hidden,
         heads,
         key_value_heads,
@@ -76,10 +81,11 @@ pub(crate) fn complete(
         normalization: section.normalization.or_default(Normalization::RmsNorm)?,
         biases: section.biases.or_default(Biases::None)?,
         learned_positions: positions.or_default(0)?,
-        experts: None,
-        latent_attention: None,
-        prediction_layers: 0,
-        small_parts: small_parts(section)?,
+        experts: experts?,
+        latent_attention,
+        windows: attention::windows(section, problems)?,
+        prediction_layers: prediction_layers(section, problems)?,
+        small_parts: small_parts(section, problems)?,
         numerics: numerics(section, problems)?,
     })
 }
@@ -126,8 +132,31 @@ fn numerics(section: &ModelSection, problems: &mut Problems) -> Option<Numerics>
     Some(numerics)
 }
 
-fn small_parts(section: &ModelSection) -> Option<SmallParts> {
+/// A count that was checked to be small.
+fn small(count: u64) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+/// A count that may be none and is at most `most`.
+fn at_most(field: &Field<OrNone>, most: u64, path: &str, problems: &mut Problems) -> Option<u64> {
+    field.check(
+        |OrNone(count)| *count <= most,
+        problems,
+        |OrNone(count)| format!("`{path}` is at most {most}, not `{count}`"),
+        "check the number of digits",
+    );
+    let OrNone(count) = field.or_default(OrNone(0))?;
+    Some(count.min(most))
+}
+
+fn prediction_layers(section: &ModelSection, problems: &mut Problems) -> Option<u32> {
+    let path = "model.prediction_layers";
+    at_most(&section.prediction_layers, MOST_FURTHER, path, problems).map(small)
+}
+
+fn small_parts(section: &ModelSection, problems: &mut Problems) -> Option<SmallParts> {
     let default = SmallParts::default();
+    let sinks = &section.attention_sinks;
     let query_key_norms = &section.query_key_norms;
     Some(SmallParts {
         layer_norms: section.layer_norms.or_default(default.layer_norms)?,
@@ -135,43 +164,8 @@ fn small_parts(section: &ModelSection) -> Option<SmallParts> {
         query_key_norms: query_key_norms.or_default(default.query_key_norms)?,
         output_bias: section.output_bias.or_default(default.output_bias)?,
         activation_parameters: section.activation_parameters.or_default(0)?,
+        attention_sinks: at_most(sinks, MOST_NORMS, "model.attention_sinks", problems)?,
     })
-}
-
-fn key_value_heads(section: &ModelSection, heads: u64, problems: &mut Problems) -> Option<u64> {
-    let groups = section.key_value_heads.or_default(heads)?;
-    if !heads.is_multiple_of(groups) {
-        let at = own(&[section.key_value_heads.origin(), section.heads.origin()]);
-        problems.add_anywhere(
-            at,
-            format!("`model.key_value_heads` is {groups}, which does not divide the {heads} heads"),
-            format!("write one of {}", divisors(heads)),
-        );
-    }
-    Some(groups)
-}
-
-fn head_width(
-    section: &ModelSection,
-    hidden: u64,
-    heads: u64,
-    problems: &mut Problems,
-) -> Option<u64> {
-    match &section.head_width {
-        Field::Given(width, _) => return Some(*width),
-        Field::Broken => return None,
-        Field::Absent => {}
-    }
-    if !hidden.is_multiple_of(heads) {
-        let at = own(&[section.heads.origin(), section.hidden.origin()]);
-        problems.add_anywhere(
-            at,
-            format!("{heads} heads do not divide a hidden size of {hidden}"),
-            "correct `heads` or `hidden`, or give `head_width` if it is set apart",
-        );
-        return None;
-    }
-    Some(hidden / heads)
 }
 
 /// The first place that is in the user's own text.
