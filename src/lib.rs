@@ -58,6 +58,8 @@ pub mod job;
 #[doc(hidden)]
 pub mod laboratory;
 #[doc(hidden)]
+pub mod launch;
+#[doc(hidden)]
 pub mod layout;
 #[doc(hidden)]
 pub mod layout_argument;

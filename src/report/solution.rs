@@ -42,8 +42,8 @@ impl Answer for SolutionDocument {
         blocks.push(paragraph(notes));
         blocks.extend(warnings(&self.warnings, style));
         let framework = self.job.framework.as_str();
-        let targets = Target::ALL.iter().filter(|_| self.layout.is_some());
-        for target in targets.filter(|target| target.runs(framework)) {
+        let mut targets = Target::ALL.iter().filter(|_| self.layout.is_some());
+        if let Some(target) = targets.find(|target| target.runs(framework)) {
             blocks.push(next_command(style, "export", &format!(" --to {target}")));
         }
         joined(&blocks)

@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use crate::axis::AxisSet;
 use crate::instance::Instance;
+use crate::layout::Layout;
 use crate::plan::{CutShort, Evaluated, Formulation, Outcome, Plan, Proof};
 use crate::planner::objective::{Count, on};
 use crate::planner::{Best, Deadline, NEGLIGIBLE_RISK, PlanError, constraints, infeasibility};
@@ -100,6 +101,27 @@ pub fn verify(text: &str, options: &Options) -> Result<VerdictDocument, VerifyEr
         Ok(verdict) => Ok(verdict),
         Err(Stop::Rejected(rejected)) => Ok(VerdictDocument::rejected(*rejected)),
         Err(Stop::Failed(error)) => Err(error),
+    }
+}
+
+/// The instance and the layout of an answer, which obeys its rules.
+///
+/// # Errors
+///
+/// If the text is no answer of `solve`, its layout breaks a rule, or it has none.
+pub fn saved_layout(text: &str) -> Result<(Instance, Layout), VerifyError> {
+    let read = || -> Result<Answer, Stop> { answer::read(&strict_json::parse(text)?) };
+    let answer = read().map_err(|stop| match stop {
+        Stop::Failed(error) => error,
+        Stop::Rejected(rejected) => {
+            VerifyError::Unreadable(format!("`{}`: {}", rejected.place, rejected.cause))
+        }
+    })?;
+    match answer.outcome.plan() {
+        Some(plan) => Ok((answer.instance, plan.choice.layout.clone())),
+        None => Err(VerifyError::Unreadable(
+            "the answer has no layout".to_owned(),
+        )),
     }
 }
 

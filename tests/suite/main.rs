@@ -10,6 +10,7 @@ mod cli;
 mod constraints;
 mod exhaustive;
 mod explanations;
+mod exports;
 mod fuzz;
 mod instance_files;
 mod instances;

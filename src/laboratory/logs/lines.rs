@@ -12,8 +12,9 @@
 //!   allocate 2.00 GiB. GPU 0 has a total capacity of 79.15 GiB of which 1.21 GiB is free. …`
 
 use super::log::{Log, StepSpeed};
-use super::megatron_flags;
 use super::scan::{after, memory_after, number, number_after};
+use crate::launch::frameworks::megatron_lm::DIALECT as MEGATRON_LM;
+
 use crate::quantity::{Bytes, Seconds};
 
 /// What a number on a line says of the speed.
@@ -141,7 +142,7 @@ fn argument(line: &str) -> Option<(&str, &str)> {
     let (name, value) = line.split_once(" ..")?;
     let name = name.rsplit([' ', ':']).next()?;
     let value = value.trim_start_matches('.').trim();
-    (megatron_flags::is_known(name) && !value.is_empty()).then_some((name, value))
+    (MEGATRON_LM.has(name) && !value.is_empty()).then_some((name, value))
 }
 
 /// torchtitan's mesh: `'dp_shard', 'tp'], [4, 2]`.

@@ -1,9 +1,11 @@
 //! What a log says, whatever framework wrote it.
 
-use super::facts::Facts;
-use super::settings::{Settings, Unstated};
-use super::{lines, megatron_flags, scan};
+use super::{lines, scan};
 use crate::laboratory::statistics::median;
+use crate::launch::Facts;
+
+use crate::launch::frameworks::megatron_lm;
+use crate::launch::settings::{Settings, Unstated};
 use crate::quantity::{Bytes, Seconds};
 
 /// What a log says.
@@ -79,7 +81,7 @@ impl Log {
         if self.arguments.values.is_empty() {
             return self.facts.clone();
         }
-        let dumped = megatron_flags::facts(&Settings {
+        let dumped = megatron_lm::dumped(&Settings {
             unstated: Unstated::Unknown,
             ..self.arguments.clone()
         });

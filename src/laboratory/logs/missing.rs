@@ -1,6 +1,6 @@
 //! What must be known of a job before its log is a run.
 
-use super::facts::Facts;
+use crate::launch::Facts;
 
 /// The flags that state virtual stages.
 const VIRTUAL_STAGES: &str = "virtual_pipeline_model_parallel_size \

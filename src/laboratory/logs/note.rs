@@ -1,8 +1,8 @@
 //! What was read from a log, in words.
 
-use super::facts::Facts;
 use super::log::{Log, Peak, SteadyStep};
 use crate::count::counted;
+use crate::launch::Facts;
 
 /// What a log measured.
 pub(super) fn measured(log: &Log, steady: Option<SteadyStep>, peak: Option<Peak>) -> Vec<String> {

@@ -1,10 +1,10 @@
 //! From a log and what is known of its job to a row of runs.
 
-use super::facts::Facts;
 use super::log::{Log, Peak};
 use super::missing::{has_unknown_virtual_stages, missing};
 use super::note;
 use crate::laboratory::runs::Run;
+use crate::launch::Facts;
 
 /// Why a log, which is named first, gives no run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

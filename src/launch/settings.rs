@@ -4,18 +4,20 @@ use std::collections::BTreeMap;
 
 /// Settings by flag or dotted path.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Settings {
+pub(crate) struct Settings {
     /// Their values; a flag without a value has an empty one.
-    pub(super) values: BTreeMap<String, String>,
+    pub(crate) values: BTreeMap<String, String>,
     /// The values that nobody knows before a script runs, as written: `${TP}`.
-    pub(super) unset: BTreeMap<String, String>,
+    pub(crate) unset: BTreeMap<String, String>,
+    /// The lines that state them, from 1.
+    pub(crate) lines: BTreeMap<String, u32>,
     /// What is not stated.
-    pub(super) unstated: Unstated,
+    pub(crate) unstated: Unstated,
 }
 
 /// What holds of a setting that is not stated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Unstated {
+pub(crate) enum Unstated {
     /// The usual value: what differs from it would be stated.
     #[default]
     Usual,
@@ -24,28 +26,40 @@ pub(super) enum Unstated {
 }
 
 impl Settings {
+    /// Adds a value that a line states.
+    pub(crate) fn state(&mut self, key: String, value: String, line: u32) {
+        self.lines.insert(key.clone(), line);
+        self.values.insert(key, value);
+    }
+
+    /// The key among these that is stated, with its line.
+    pub(crate) fn place(&self, keys: &str) -> Option<(&str, u32)> {
+        let stated = |key: &&str| self.values.contains_key(*key) || self.unset.contains_key(*key);
+        let key = keys.split('|').find(stated)?;
+        let (key, line) = self.lines.get_key_value(key)?;
+        Some((key, *line))
+    }
+
+    /// What is stated below a path, by the rest of its key.
+    pub(crate) fn below<'a>(&'a self, path: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
+        let all = self.values.iter();
+        all.filter_map(move |(key, value)| Some((key.strip_prefix(path)?, value.as_str())))
+    }
+
     /// The value of the first key that has one; `keys` are apart by `|`.
-    pub(super) fn text(&self, keys: &str) -> Option<&str> {
+    pub(crate) fn text(&self, keys: &str) -> Option<&str> {
         let values = keys.split('|').filter_map(|key| self.values.get(key));
         let mut stated = values.filter(|value| !matches!(value.as_str(), "null" | "None"));
         stated.next().map(String::as_str)
     }
 
     /// The whole number of the first key that has a value.
-    pub(super) fn number(&self, keys: &str) -> Option<u64> {
+    pub(crate) fn number(&self, keys: &str) -> Option<u64> {
         self.text(keys)?.replace('_', "").parse().ok()
     }
 
-    /// The number, or the usual one where nothing is stated.
-    pub(super) fn usually(&self, keys: &str, usual: u64) -> Option<u64> {
-        match self.text(keys) {
-            Some(_) => self.number(keys),
-            None => self.is_usual(keys).then_some(usual),
-        }
-    }
-
     /// Whether a switch is on, which it usually is not.
-    pub(super) fn switch(&self, key: &str) -> Option<bool> {
+    pub(crate) fn switch(&self, key: &str) -> Option<bool> {
         match self.text(key).map(str::to_ascii_lowercase).as_deref() {
             Some("" | "true") => Some(true),
             Some(_) => Some(false),
@@ -54,12 +68,12 @@ impl Settings {
     }
 
     /// Whether a switch is known to be on.
-    pub(super) fn is_on(&self, key: &str) -> bool {
+    pub(crate) fn is_on(&self, key: &str) -> bool {
         self.switch(key) == Some(true)
     }
 
     /// Whether a setting that is not stated has its usual value.
-    pub(super) fn is_usual(&self, keys: &str) -> bool {
+    pub(crate) fn is_usual(&self, keys: &str) -> bool {
         let mut keys = keys.split('|');
         self.unstated == Unstated::Usual && !keys.any(|key| self.unset.contains_key(key))
     }

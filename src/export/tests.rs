@@ -1,10 +1,16 @@
-//! Golden flags.
+//! Golden flags of Megatron-LM, and what cannot be said.
 
 use super::*;
 use crate::catalog;
 use crate::fixture;
-use crate::layout::{Schedule, Stage};
-use crate::transformer::{Biases, Embeddings, FeedForward};
+use crate::layout::{AttentionKernel, RmsNormKernel, Schedule, Sharding, Stage};
+use crate::transformer::{Biases, Embeddings, FeedForward, Normalization};
+use crate::workload::{Optimizer, Precision};
+
+/// The flags of Megatron-LM.
+fn megatron_lm(instance: &Instance, layout: &Layout) -> Result<String, ExportError> {
+    export(Target::MegatronLm, instance, layout)
+}
 
 fn check(name: &str, instance: &Instance, layout: &Layout) {
     let text = megatron_lm(instance, layout).expect("Megatron-LM can run the layout");
@@ -45,25 +51,50 @@ fn other_splits_become_a_layout_string() {
 }
 
 #[test]
-fn what_cannot_be_said_is_a_comment() {
+fn narrow_formats_have_flags() {
     let mut layout = fixture::llama_13b_layout();
     layout.combination.attention_kernel = AttentionKernel::MegatronFused;
-    layout.combination.rmsnorm_kernel = RmsNormKernel::Unfused;
     layout.combination.pipeline_parallel = 4;
     layout.combination.data_parallel = 16;
     layout.combination.virtual_stages = 2;
-    layout.stages = [[4, 0, 0], [2, 1, 0], [0, 0, 0], [0, 0, 0]]
-        .map(|recomputed| Stage {
-            layers: 10,
-            recomputed,
-        })
+    layout.stages = [Stage {
+        layers: 10,
+        recomputed: [4, 0, 0],
+    }; 4]
         .to_vec();
     let mut instance = fixture::llama_13b();
     instance.name = "two\nlines".to_owned();
     instance.job.workload.precision = Precision::Fp8;
     instance.job.workload.optimizer = Optimizer::AdamBf16;
     instance.job.transformer.vocabulary = 151_669;
-    check("export_comments", &instance, &layout);
+    check("export_narrow_formats", &instance, &layout);
+}
+
+#[test]
+fn what_cannot_be_said_is_an_error() {
+    let check = |edit: &dyn Fn(&mut Layout), part: &str| {
+        let mut layout = fixture::llama_13b_layout();
+        layout.combination.pipeline_parallel = 4;
+        layout.combination.data_parallel = 16;
+        layout.stages = vec![
+            Stage {
+                layers: 10,
+                recomputed: [0; 3]
+            };
+            4
+        ];
+        edit(&mut layout);
+        let error = megatron_lm(&fixture::llama_13b(), &layout).expect_err("it cannot be said");
+        assert!(error.to_string().contains(part), "{error}");
+    };
+    let layers = "it recomputes whole layers, the same number at the start";
+    check(&|layout| layout.stages[0].recomputed = [4, 0, 0], layers);
+    check(&|layout| layout.stages[1].recomputed = [2, 1, 0], layers);
+    check(&|layout| layout.stages[0].recomputed = [0, 3, 0], layers);
+    check(
+        &|layout| layout.combination.rmsnorm_kernel = RmsNormKernel::Unfused,
+        "rmsnorm_kernel = unfused",
+    );
 }
 
 #[test]
@@ -89,6 +120,7 @@ fn an_odd_number_of_micro_batches_sets_the_group() {
     let mut layout = fixture::llama_13b_layout();
     layout.combination.virtual_stages = 2;
     layout.combination.pipeline_parallel = 4;
+    layout.combination.data_parallel = 16;
     layout.stages = vec![
         Stage {
             layers: 10,
@@ -106,7 +138,7 @@ fn an_odd_number_of_micro_batches_sets_the_group() {
         })
     };
     assert_eq!(group(&instance), None);
-    instance.job.workload.global_batch = 64 * 10;
+    instance.job.workload.global_batch = 16 * 10;
     assert_eq!(group(&instance), Some("5".to_owned()));
 }
 
@@ -198,8 +230,9 @@ fn flags(edit: impl Fn(&mut Instance, &mut Layout)) -> (Vec<String>, String) {
 
 #[test]
 fn what_changes_the_numbers_is_taken_from_the_model() {
-    let (flags, comments) = flags(|instance, _| {
+    let (flags, comments) = flags(|instance, layout| {
         instance.job.transformer = catalog::model("llama-3.1-8b").expect("it is in the catalog");
+        layout.stages[0].layers = 32;
     });
     for flag in [
         "--hidden-dropout 0",

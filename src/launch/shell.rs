@@ -1,6 +1,6 @@
 //! The part of a shell script that starts a training job: variables and flags.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::settings::Settings;
 use super::shell_words::{Token, closing, tokens};
@@ -8,10 +8,19 @@ use super::shell_words::{Token, closing, tokens};
 /// Flags of a script, names without dashes (`tensor-model-parallel-size` becomes
 /// `tensor_model_parallel_size`). Options of `#SBATCH` lines count, other comments do not. Variables
 /// are replaced by what the script assigns to them (`TP=4`, `${TP}`, `${TP:-4}`). What depends on a
-/// condition, an argument or a command is unknown.
-pub(super) fn flags(script: &str) -> Settings {
-    let mut reader = Reader::default();
-    for token in tokens(script) {
+/// condition, an argument or a command is unknown, unless it is `given`. Overrides of a configuration
+/// (`model.x=4`, or `x=4` after the command) count as flags.
+pub(crate) fn flags(script: &str, given: &BTreeMap<String, String>) -> Settings {
+    let known = given
+        .iter()
+        .map(|(name, value)| (name.clone(), Some(value.clone())));
+    let mut reader = Reader {
+        variables: known.collect(),
+        given: given.keys().cloned().collect(),
+        ..Reader::default()
+    };
+    for (token, line) in tokens(script) {
+        reader.line = line;
         reader.take(token);
     }
     reader.flags
@@ -27,6 +36,8 @@ enum Position {
     Argument,
     /// It names a variable that the command sets.
     Variable,
+    /// It sets a variable for what follows.
+    Setting,
     /// It is printed.
     Printed,
 }
@@ -35,9 +46,13 @@ enum Position {
 struct Reader {
     /// Values of variables; `None` where nobody knows them before the script runs.
     variables: BTreeMap<String, Option<String>>,
+    /// Variables whose value the user gives, whatever the script says.
+    given: BTreeSet<String>,
     flags: Settings,
-    /// A flag whose value may follow.
-    pending: Option<String>,
+    /// The line that is being read.
+    line: u32,
+    /// A flag whose value may follow, with its line.
+    pending: Option<(String, u32)>,
     position: Position,
     /// Conditions and loops around the command.
     conditions: u32,
@@ -57,8 +72,8 @@ impl Reader {
 
     /// The pending flag has no value.
     fn flush(&mut self) {
-        if let Some(name) = self.pending.take() {
-            self.set(name, "");
+        if let Some((name, line)) = self.pending.take() {
+            self.set(name, "", line);
         }
     }
 
@@ -79,22 +94,29 @@ impl Reader {
             if value.starts_with("--") {
                 word = value;
             } else {
+                if position == Position::Argument {
+                    self.set(name.to_owned(), value, self.line);
+                }
                 self.assign(name, value);
                 return;
             }
+        } else if let Some((path, value)) = dotted(word) {
+            self.flush();
+            self.set(path.to_owned(), value, self.line);
+            return;
         } else {
             self.position = Position::Argument;
         }
         if let Some(flag) = word.strip_prefix("--") {
             self.flush();
             match flag.split_once('=') {
-                Some((name, value)) => self.set(name.replace('-', "_"), value),
-                None => self.pending = Some(flag.replace('-', "_")),
+                Some((name, value)) => self.set(name.replace('-', "_"), value, self.line),
+                None => self.pending = Some((flag.replace('-', "_"), self.line)),
             }
         } else if is_list(word) {
             self.flush();
-        } else if let Some(name) = self.pending.take() {
-            self.set(name, word);
+        } else if let Some((name, line)) = self.pending.take() {
+            self.set(name, word, line);
         }
     }
 
@@ -107,6 +129,9 @@ impl Reader {
                 self.position = Position::Variable;
             }
             "read" => self.position = Position::Variable,
+            "export" | "local" | "declare" | "readonly" | "env" => {
+                self.position = Position::Setting;
+            }
             "fi" | "done" | "esac" => self.conditions = self.conditions.saturating_sub(1),
             "echo" | "printf" => self.position = Position::Printed,
             "then" | "do" | "else" | "elif" | "{" | "}" => {}
@@ -121,6 +146,9 @@ impl Reader {
         let value = expanded(written, &self.variables, DEEPEST);
         let value = value.filter(|value| !value.is_empty() && value != "(" && !appends);
         let name = name.trim_end_matches('+');
+        if self.given.contains(name) {
+            return;
+        }
         let is_other = |before: &Option<String>| *before != value;
         let doubtful = self.conditions > 0 && self.variables.get(name).is_some_and(is_other);
         let value = value.filter(|_| !doubtful);
@@ -128,7 +156,8 @@ impl Reader {
     }
 
     /// Sets a flag to what was written, as far as it is known.
-    fn set(&mut self, name: String, written: &str) {
+    fn set(&mut self, name: String, written: &str, line: u32) {
+        self.flags.lines.insert(name.clone(), line);
         let Settings { values, unset, .. } = &mut self.flags;
         let value = expanded(written, &self.variables, DEEPEST);
         let value = value.filter(|value| written.is_empty() || !value.is_empty());
@@ -164,6 +193,17 @@ fn assignment(word: &str) -> Option<(&str, &str)> {
         && plain.chars().all(is_name)
         && !plain.starts_with(|c: char| c.is_ascii_digit());
     is_plain.then_some((name, value))
+}
+
+/// `model.x=value`, an override of a configuration.
+fn dotted(word: &str) -> Option<(&str, &str)> {
+    let (path, value) = word.split_once('=')?;
+    let path = path.trim_start_matches('+');
+    let is_path = path.contains('.')
+        && path
+            .split('.')
+            .all(|part| !part.is_empty() && part.chars().all(is_name));
+    is_path.then(|| (path.strip_prefix("cfg.").unwrap_or(path), value))
 }
 
 /// Longest value, in bytes.
@@ -234,6 +274,11 @@ fn product(terms: &str, variables: &Variables, depth: usize) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Flags of a script without anything given.
+    fn flags(script: &str) -> Settings {
+        super::flags(script, &BTreeMap::new())
+    }
 
     fn check(script: &str, expected: &[(&str, &str)]) {
         let flags = flags(script);

@@ -20,12 +20,16 @@ const MOST_DOCUMENTS: usize = 64;
 const DEEPEST: usize = 4;
 
 /// The words of a script and what parts them. Of comments only `#SBATCH` lines count.
-pub(super) fn tokens(script: &str) -> Vec<Token> {
-    nested(&script.replace('\r', ""), DEEPEST)
+pub(super) fn tokens(script: &str) -> Vec<(Token, u32)> {
+    nested(&script.replace('\r', ""), DEEPEST, 1)
 }
 
-fn nested(script: &str, depth: usize) -> Vec<Token> {
+fn nested(script: &str, depth: usize, line: u32) -> Vec<(Token, u32)> {
     let mut reader = Reader {
+        whole: script,
+        counted: 0,
+        line,
+        started: 0,
         rest: script,
         tokens: Vec::new(),
         word: String::new(),
@@ -70,8 +74,14 @@ enum Group {
 }
 
 struct Reader<'s> {
+    whole: &'s str,
+    /// Bytes whose lines are counted, and the line that they end on.
+    counted: usize,
+    line: u32,
+    /// Where the word that is being read starts.
+    started: usize,
     rest: &'s str,
-    tokens: Vec<Token>,
+    tokens: Vec<(Token, u32)>,
     /// The word that is being read.
     word: String,
     quote: Option<char>,
@@ -92,12 +102,36 @@ impl Reader<'_> {
         Some(c)
     }
 
+    /// The line of a place at or after the last one that was asked for.
+    fn line_at(&mut self, place: usize) -> u32 {
+        if let Some(passed) = self.whole.get(self.counted..place) {
+            let ends = passed.bytes().filter(|&byte| byte == b'\n').count();
+            self.line += ends as u32;
+            self.counted = place;
+        }
+        self.line
+    }
+
+    fn push(&mut self, token: Token, place: usize) {
+        let line = self.line_at(place);
+        self.tokens.push((token, line));
+    }
+
+    fn place(&self) -> usize {
+        self.whole.len() - self.rest.len()
+    }
+
     fn take(&mut self, c: char) {
+        if self.word.is_empty() {
+            self.started = self.place() - c.len_utf8();
+        }
         match (c, self.quote) {
             ('\\', None | Some('"')) => {
                 let escaped = self.next().filter(|&c| c != '\n');
                 self.word.extend(escaped);
             }
+            // A command that another shell gets goes on after it too.
+            ('\\', Some('\'')) if self.rest.starts_with('\n') => drop(self.next()),
             ('"' | '\'', None) => self.quote = Some(c),
             ('"' | '\'', Some(open)) => self.quote = Some(open).filter(|_| open != c),
             ('$', _) => self.substitution(),
@@ -116,6 +150,8 @@ impl Reader<'_> {
             }
             (';' | '&', None) => self.end_statement(),
             ('|', None) => self.end(Token::End),
+            // Stages of a pipeline's layout are apart by bars without blanks.
+            ('|', Some(_)) if !self.word.is_empty() => self.word.push(c),
             (';' | '&' | '|', Some(_)) => self.end(Token::QuotedEnd),
             ('<' | '>', None) => self.redirection(c),
             ('(', None) => self.open(),
@@ -131,13 +167,13 @@ impl Reader<'_> {
     fn end_word(&mut self) {
         if !self.word.is_empty() {
             let word = std::mem::take(&mut self.word);
-            self.tokens.push(Token::Word(word));
+            self.push(Token::Word(word), self.started);
         }
     }
 
     fn end(&mut self, token: Token) {
         self.end_word();
-        self.tokens.push(token);
+        self.push(token, self.started);
     }
 
     fn end_statement(&mut self) {
@@ -159,7 +195,10 @@ impl Reader<'_> {
 
     /// Passes a comment; the options of an `#SBATCH` line stay to be read.
     fn comment(&mut self) {
-        let is_first = self.tokens.last().is_none_or(|last| *last == Token::End);
+        let is_first = self
+            .tokens
+            .last()
+            .is_none_or(|(last, _)| *last == Token::End);
         if let Some(options) = self.rest.strip_prefix("SBATCH").filter(|_| is_first) {
             self.rest = options;
             return;
@@ -198,8 +237,9 @@ impl Reader<'_> {
                 (line.trim() == name).then_some(start)
             });
             if let Some(start) = end {
-                self.tokens
-                    .extend(nested(&self.rest[..start], self.depth - 1));
+                let line = self.line_at(self.place());
+                let document = nested(&self.rest[..start], self.depth - 1, line);
+                self.tokens.extend(document);
                 self.rest = &self.rest[at..];
                 self.end_statement();
             }
@@ -224,7 +264,7 @@ impl Reader<'_> {
         let own = &self.tokens[self.statement..];
         let opening = own
             .iter()
-            .rposition(|token| *token == Token::Word("in".to_owned()));
+            .rposition(|(token, _)| *token == Token::Word("in".to_owned()));
         let kept = opening.map_or(0, |before| before + 1);
         self.tokens.truncate(self.statement + kept);
         self.end_statement();
@@ -238,7 +278,7 @@ mod tests {
     fn check(script: &str, expected: &str) {
         let shown: Vec<String> = tokens(script)
             .into_iter()
-            .map(|token| match token {
+            .map(|(token, _)| match token {
                 Token::Word(word) => word,
                 Token::End => ";".to_owned(),
                 Token::QuotedEnd => ",".to_owned(),
@@ -273,6 +313,10 @@ mod tests {
         check("case $1 in --a|-b) A=1;; esac", "case $1 in ; A=1 ; esac ;");
         check("cat <<'E' > x\ndon't\nE\nrun", "cat ; x ; dont ; run ;");
         check("cat << E\nno end", "cat ; no end ;");
+        check(
+            "bash -c 'run --a \\\n --b E|(t|)*2L | tee x'",
+            "bash -c run --a --b E|(t|)*2L , tee x ;",
+        );
     }
 
     #[test]
