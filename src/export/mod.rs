@@ -163,7 +163,8 @@ pub fn write(
     let dialect = target.dialect();
     let refused = |reasons: Vec<String>| ExportError { target, reasons };
     let there = on(target, instance, 0).unwrap_or_else(|| instance.clone());
-    let reasons = refusals(target, &there, layout);
+    let mut reasons = refusals(target, &there, layout);
+    reasons.extend(unwritten(dialect, instance));
     if !reasons.is_empty() {
         return Err(refused(reasons));
     }
@@ -234,6 +235,34 @@ fn refusals(target: Target, there: &Instance, layout: &Layout) -> Vec<String> {
     let cut = cut.filter(|it| it.rule == Rule::LayersCoverStages.as_str());
     refused.extend(cut.map(|it| it.message));
     refused
+}
+
+/// What no file says yet of a network.
+fn unwritten(dialect: &Dialect, instance: &Instance) -> Option<String> {
+    let transformer = &instance.job.transformer;
+    // Others take the network by its name.
+    let shapes_it = dialect.has_column("hidden");
+    let parts = [
+        (transformer.experts.is_some(), "its experts"),
+        (
+            shapes_it && transformer.latent_attention.is_some(),
+            "latent attention",
+        ),
+        (
+            shapes_it && transformer.windows.is_some(),
+            "windows of attention",
+        ),
+        (
+            shapes_it && transformer.prediction_layers > 0,
+            "layers that predict further tokens",
+        ),
+    ];
+    let (_, part) = parts.into_iter().find(|(has, _)| *has)?;
+    let name = &transformer.name;
+    Some(format!(
+        "{part} of {name} cannot be written for {} yet",
+        dialect.title
+    ))
 }
 
 /// Checks that what is written says the layout.

@@ -393,7 +393,7 @@ impl Dialect {
     pub fn leaves(&self, axis: Axis) -> bool {
         match axis {
             Axis::AttentionKernel | Axis::RmsNormKernel => true,
-            Axis::MicroBatch => !self.rows.iter().any(|row| row.column == axis.as_str()),
+            Axis::MicroBatch => !self.has_column(axis.as_str()),
             _ => false,
         }
     }
@@ -402,6 +402,12 @@ impl Dialect {
     #[must_use]
     pub fn has(&self, key: &str) -> bool {
         self.rows.iter().any(|row| row.has(key))
+    }
+
+    /// Whether its files state a column.
+    #[must_use]
+    pub fn has_column(&self, column: &str) -> bool {
+        self.rows.iter().any(|row| row.column == column)
     }
 
     /// Whether settings are its own.

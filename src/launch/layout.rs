@@ -77,7 +77,8 @@ pub fn facts(instance: &Instance, layout: &Layout) -> Facts {
     }
     if combination.sharding == Sharding::Hybrid {
         let rank = Rank::new(job, combination);
-        let copies = rank.replicas() / rank.replicas_in_domain();
+        let replicas = rank.replicas();
+        let copies = replicas.all / replicas.in_domain;
         facts.set("copies", copies.round() as u64);
     }
     facts.or(of_job(
