@@ -2,6 +2,7 @@
 
 use super::{CATALOG, Kind};
 use crate::reading::Field;
+use crate::transformer::Active;
 
 /// One preset.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,9 +78,15 @@ fn cluster(name: &str) -> Option<String> {
 
 fn model(name: &str) -> Option<String> {
     let model = super::model(name).ok()?;
+    let billions = |count: u64| count as f64 / 1e9;
+    let active = model.experts.map_or_else(String::new, |it| {
+        let count = billions(model.active_parameters(Active::All));
+        let (used, all) = (it.experts_per_token, it.experts);
+        format!(", {count:.1}B active with both embeddings ({used} of {all} experts)")
+    });
     Some(format!(
-        "{:.1}B parameters: {} layers, hidden {}, {} heads ({} of keys and values), vocabulary {}",
-        model.parameters() as f64 / 1e9,
+        "{:.1}B parameters{active}: {} layers, hidden {}, {} heads ({} of keys and values), vocabulary {}",
+        billions(model.parameters()),
         model.layers,
         model.hidden,
         model.heads,

@@ -162,6 +162,12 @@ pub fn usual_trust(evidence: Evidence) -> TimeTrust {
     }
 }
 
+/// Frameworks of which measured runs on a GPU, or the one that it derives from, are known.
+pub(super) fn measured_with(accelerator: &str) -> &'static [String] {
+    let known = KNOWN.runs.get(super::generation(accelerator));
+    known.map_or(&[], Vec::as_slice)
+}
+
 fn evidence(cluster: &Cluster, framework: &Framework) -> Evidence {
     let calibration = &cluster.calibration;
     let fitted_with = calibration.framework.as_ref();

@@ -22,6 +22,7 @@ pub(crate) mod cluster;
 mod discrepancy;
 mod entries;
 mod evidence;
+mod explained;
 pub(crate) mod framework;
 mod machine;
 pub(crate) mod model;
@@ -35,6 +36,7 @@ pub use evidence::{
     DEVIATIONS_OF_80_PERCENT, Evidence, Mechanism, Support, TimeTrust, scarcely_measured,
     time_trust, usual_trust,
 };
+pub use explained::{Explained, ExplainedFigure, explain};
 pub use machine::Machine;
 pub use not_found::NotFound;
 pub use written::{Section, cluster_file};

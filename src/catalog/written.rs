@@ -4,8 +4,8 @@ use std::ops::Div;
 
 use serde_json::{Map, Value as Json, json};
 
-use crate::cluster::{Cluster, Discrepancy};
-use crate::figures::{self, Figure, Kind, Value};
+use crate::cluster::{Accelerator, Cluster, Discrepancy};
+use crate::figures::{self, Figure, Group as _, Kind, Value};
 use crate::framework::Framework;
 use crate::quantity::{self, Bytes, BytesPerSecond, FlopsPerSecond, Measured, Seconds};
 
@@ -44,6 +44,19 @@ pub(crate) fn cluster(cluster: &Cluster, digits: Digits) -> Section {
     if !cluster.seen_to_fit.is_empty() {
         written.insert("seen_to_fit".to_owned(), json!(cluster.seen_to_fit));
     }
+    written
+}
+
+/// The figures of a GPU alone.
+pub(super) fn accelerator(accelerator: &Accelerator) -> Section {
+    let cluster = Cluster {
+        accelerator: accelerator.clone(),
+        ..Cluster::default()
+    };
+    let mut written = section("", &cluster, &Framework::default(), Digits::All);
+    let own = Accelerator::FIGURES.iter().map(Figure::leaf);
+    let own: Vec<&str> = own.collect();
+    written.retain(|key, _| own.contains(&key.as_str()));
     written
 }
 

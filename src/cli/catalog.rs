@@ -1,6 +1,6 @@
 //! `parlayout catalog`.
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use parlayout::catalog;
 use parlayout::report::{Colour, catalog as report};
@@ -11,12 +11,24 @@ use super::{Format, SOLVED, print, style};
 pub(crate) struct CatalogArguments {
     /// Only presets whose kind or name contains this text.
     filter: Option<String>,
+    /// Say everything about one GPU, and how to describe your own.
+    #[arg(long, value_name = "GPU", conflicts_with = "filter")]
+    explain: Option<String>,
     /// Format of the list.
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     format: Format,
 }
 
 pub(crate) fn run(arguments: &CatalogArguments, colour: Colour) -> Result<u8> {
+    if let Some(name) = &arguments.explain {
+        let gpu = catalog::explain(name)
+            .map_err(|unknown| anyhow!("{}\nhint: {}", unknown.text(), unknown.hint()))?;
+        print(&match arguments.format {
+            Format::Table => report::explanation(&gpu, &style(colour, String::new())),
+            Format::Json => report::explanation_json(&gpu),
+        })?;
+        return Ok(SOLVED);
+    }
     let wanted = arguments
         .filter
         .as_deref()

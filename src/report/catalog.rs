@@ -1,11 +1,14 @@
 //! The catalog's presets with what is known of them and where it comes from.
 
+use std::fmt::Write as _;
+
 use serde::Serialize;
 
 use super::document::write;
 use super::joined;
 use super::style::{Meaning, Style, WIDTH, columns, wrap_within};
 use super::table::Table;
+use crate::catalog::Explained;
 
 /// One preset.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -56,6 +59,64 @@ pub fn table(rows: &[CatalogRow], style: &Style) -> String {
 pub fn json(rows: &[CatalogRow]) -> String {
     write(&rows)
 }
+
+/// One GPU with its figures, and how to describe another.
+#[must_use]
+pub fn explanation(gpu: &Explained, style: &Style) -> String {
+    let known = match (gpu.measured_with.is_empty(), gpu.generation == gpu.name) {
+        (true, _) => "No measured run on it is known".to_owned(),
+        (false, true) => format!(
+            "Measured runs on it are known with {}",
+            gpu.measured_with.join(", ")
+        ),
+        (false, false) => format!(
+            "It runs the kernels of {}, of which measured runs are known with {}",
+            gpu.generation,
+            gpu.measured_with.join(", ")
+        ),
+    };
+    let clusters = match gpu.clusters.as_slice() {
+        [] => "No cluster of the catalog has it: give nodes and bandwidths yourself.".to_owned(),
+        some => format!("Clusters of the catalog that have it: {}.", some.join(", ")),
+    };
+    let head = format!(
+        "{}\n{}\n{}: expect step times within {:.0} %.\n{clusters}",
+        gpu.name,
+        gpu.source,
+        known,
+        gpu.time_error * 100.0
+    );
+    let mut table = Table::new(["figure", "value", "meaning"]);
+    for figure in &gpu.figures {
+        let value = figure
+            .value
+            .as_str()
+            .map_or_else(|| figure.value.to_string(), str::to_owned);
+        table.push([
+            wrap_within(&figure.key, 0, FIGURE_WIDTH),
+            wrap_within(&value, 0, FIGURE_WIDTH),
+            wrap_within(figure.meaning, 0, WIDTH - 2 * FIGURE_WIDTH - 8),
+        ]);
+    }
+    let mut own = format!(
+        "To describe your own, change these in an instance file (`accelerator = \"{}\"` beside them keeps\n\
+         its kernels; without it `efficiency` says what yours reach):\n\n[cluster]\ngpus = 64\n",
+        gpu.name
+    );
+    for figure in &gpu.figures {
+        let _ = writeln!(own, "{} = {}", figure.key, figure.value);
+    }
+    joined(&[head, table.text(style), own])
+}
+
+/// The same as JSON.
+#[must_use]
+pub fn explanation_json(gpu: &Explained) -> String {
+    write(gpu)
+}
+
+/// Width of keys and values of figures.
+const FIGURE_WIDTH: usize = 22;
 
 /// A longer name is broken.
 const LONGEST_NAME: usize = 36;

@@ -388,7 +388,12 @@ fn export_prints_flags() {
 #[test]
 fn catalog_lists_presets_with_sources() {
     check_snapshot("catalog_h100", &["catalog", "h100"], 0);
-    check_snapshot("catalog_nothing", &["catalog", "tpu"], 2);
+    check_snapshot("catalog_nothing", &["catalog", "abacus"], 2);
+    check_snapshot(
+        "catalog_explain",
+        &["catalog", "--explain", "mi355x-288gb"],
+        0,
+    );
 }
 
 #[test]

@@ -19,20 +19,25 @@ const USUAL_VOCABULARY: u64 = 50_304;
 /// is read all the same.
 pub(super) fn demand_modelled(run: &Run) -> Result<(), Skip> {
     let more = |count: Option<u64>, least: u64| count.is_some_and(|count| count > least);
+    let named = named(run).and_then(Result::ok);
+    let named = |has: fn(&Transformer) -> bool| named.as_ref().is_some_and(has);
     let adapters = matches!(run.task.as_str(), "lora" | "qlora");
     let moves = !matches!(run.offload.as_str(), "" | "none");
     let unknown = [
         (
-            more(run.experts.map(u64::from), 1),
+            more(run.experts.map(u64::from), 1) || named(|it| it.experts.is_some()),
             "mixtures of experts are",
         ),
         (
-            more(run.key_value_rank, 0),
+            more(run.key_value_rank, 0) || named(|it| it.latent_attention.is_some()),
             "multi-head latent attention is",
         ),
-        (more(run.sliding_window, 0), "sliding-window attention is"),
         (
-            more(run.prediction_layers.map(u64::from), 0),
+            more(run.sliding_window, 0) || named(|it| it.windows.is_some()),
+            "sliding-window attention is",
+        ),
+        (
+            more(run.prediction_layers.map(u64::from), 0) || named(|it| it.prediction_layers > 0),
             "multi-token prediction is",
         ),
         (adapters, "adapters (LoRA) are"),
@@ -44,13 +49,19 @@ pub(super) fn demand_modelled(run: &Run) -> Result<(), Skip> {
     }
 }
 
+/// The preset that a row names which states no shape.
+fn named(run: &Run) -> Option<Result<Transformer, Skip>> {
+    let sizes = [run.layers.map(u64::from), run.hidden, run.heads];
+    let unknown = |_| Skip("no shape stated, and `model` names no preset".to_owned());
+    let is_named = !run.model.is_empty() && sizes.iter().all(Option::is_none);
+    is_named.then(|| catalog::model(&run.model.to_lowercase()).map_err(unknown))
+}
+
 /// The network of a row: its shape; without one, the preset that it names.
 pub(super) fn transformer(run: &Run) -> Result<Transformer, Skip> {
     let positive = |count: Option<u64>| count.filter(|&count| count > 0);
-    let sizes = [run.layers.map(u64::from), run.hidden, run.heads];
-    if !run.model.is_empty() && sizes.iter().all(Option::is_none) {
-        let unknown = |_| Skip("no shape stated, and `model` names no preset".to_owned());
-        let mut named = catalog::model(&run.model.to_lowercase()).map_err(unknown)?;
+    if let Some(named) = named(run) {
+        let mut named = named?;
         named.vocabulary = positive(run.vocabulary).unwrap_or(named.vocabulary);
         return Ok(named);
     }

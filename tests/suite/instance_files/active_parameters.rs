@@ -185,9 +185,11 @@ fn layers_of_experts_may_alternate_with_dense_ones() {
         (24, 24)
     );
     assert_eq!(maverick.feed_forward_width, 16_384);
-    // Published as 400e9 and 17e9.
-    assert_eq!(maverick.parameters() / 10_000_000, 40_071);
-    assert_eq!(maverick.active_parameters(Active::All) / 10_000_000, 1_719);
+    // Published as 400e9 and 17e9, to so many digits.
+    let total = maverick.parameters() as f64 / 400e9;
+    let active = maverick.active_parameters(Active::All) as f64 / 17e9;
+    assert!((total - 1.0).abs() < 0.01, "{total}");
+    assert!((active - 1.0).abs() < 0.02, "{active}");
     let dense_first = read_config(
         r#"{ "model_type": "qwen3_moe", "num_hidden_layers": 4, "hidden_size": 64, "mlp_only_layers": [0, 1] }"#,
     );

@@ -66,7 +66,7 @@ fn a_name_that_is_nearly_right_is_suggested() {
     assert_eq!(unknown.suggestions, ["dgx-h100-80gb"]);
     let unknown = catalog::model("LLaMA-3.1_8B").expect_err("there is none");
     assert_eq!(unknown.suggestions, ["llama-3.1-8b"]);
-    let unknown = catalog::accelerator("tpu").expect_err("there is none");
+    let unknown = catalog::accelerator("abacus").expect_err("there is none");
     assert!(
         unknown.to_string().contains("known: `a100-40gb`"),
         "{unknown}"
