@@ -29,17 +29,18 @@ pub fn parameters(transformer: &Transformer) -> Parameters {
     )
 }
 
-/// Projections of `2 t W / tp` FLOP a forward pass, attention itself ([`core`]), elementwise
-/// operators of `36 w t h / tp` bytes besides the block's surroundings, and keys and values of
-/// `2 w t k d / tp` bytes a hop.
+/// Projections of `2 t W / tp` FLOP a forward pass (latent ones down, which every tensor-parallel rank has, of
+/// `2 t W / u`), attention itself ([`core`]), elementwise operators of `36 w t h / tp` bytes besides the
+/// block's surroundings, and keys and values of `2 w t k d / tp` bytes a hop, latent `w t a (d_n + d_r + d_v) / tp`.
 #[must_use]
 pub fn work(rank: &Rank<'_>) -> Work {
     let network = &rank.job.transformer;
-    let weights = network.attention_weights() as f64 / rank.tensor_parallel;
+    let weights = network.attention_weights_split() as f64 / rank.tensor_parallel;
+    let down = network.attention_weights_duplicated() as f64 / rank.sequence_split;
     let inside = 36.0 * rank.hidden_elements() / rank.tensor_parallel;
-    let key_values = 2.0 * rank.tokens * network.key_value_width() as f64;
+    let key_values = rank.tokens * network.keys_and_values_width() as f64;
     let beside = Work {
-        products: Flops::new(2.0 * rank.tokens * weights),
+        products: Flops::new(2.0 * rank.tokens * (weights + down)),
         elementwise: rank.width * inside,
         key_values: rank.width * (key_values / rank.tensor_parallel),
         ..Work::default()
@@ -47,14 +48,15 @@ pub fn work(rank: &Rank<'_>) -> Work {
     surroundings(rank) + core(rank) + beside
 }
 
-/// Attention itself. Flash: `4 t s a d / tp / 2` causal FLOP a forward pass. Otherwise the full
-/// square, and a softmax traffic of `by_softmax t s a / tp` bytes. Recomputing the core saves
+/// Attention itself. Flash: `4 t s a d / tp / 2` causal FLOP a forward pass, latent `2 t s a (d_n + d_r + d_v) / tp /
+/// 2`, `s` as windows leave it. Otherwise the full square, and a softmax traffic of `by_softmax t s a / tp` bytes. Recomputing the core saves
 /// nothing under flash attention, which recomputes itself already.
 #[must_use]
 pub fn core(rank: &Rank<'_>) -> Work {
     let network = &rank.job.transformer;
     let pairs = pairs(rank);
-    let square = 4.0 * pairs * network.attention_width() as f64;
+    let width = network.score_width() + network.value_width_all();
+    let square = 2.0 * pairs * width as f64;
     let speed = &rank.job.framework.speed;
     let softmax_bytes = match rank.combination.attention_kernel {
         AttentionKernel::MegatronFused => speed.softmax_bytes_fused,
@@ -73,16 +75,24 @@ pub fn core(rank: &Rank<'_>) -> Work {
     }
 }
 
-/// Query, key, value and output, `m t (by_attention a d + 2 w k d) / tp` bytes; with flash attention the
+/// Query, key, value and output, `m t (by_attention a d + 2 w k d) / tp` bytes, with latent attention what is
+/// projected up, `m t (by_attention/2 + w) a (d_n + d_r + d_v) / tp`, and what is projected down before and after its norms,
+/// `m w t (2 r_q + 2 r_k + d_r) / u`; with flash attention the
 /// fp32 logarithm of each softmax's sum, `4 t a / tp`, and without it the attention matrix, `by_matrix t s
 /// a / tp`. Dropout of attention adds a mask and its output, 3 bytes (Korthikanti et al., arXiv
 /// 2205.05198, section 4.1).
 #[must_use]
 pub fn saved(rank: &Rank<'_>) -> Saved {
     let (network, habits) = (&rank.job.transformer, &rank.job.framework.memory);
-    let element = habits.attention_bytes * network.attention_width() as f64
-        + (rank.width * (2.0 * network.key_value_width() as f64)).value();
-    let projections = habits.activation_factor * rank.tokens * element / rank.tensor_parallel;
+    let width = network.score_width() + network.value_width_all();
+    let element = habits.attention_bytes / 2.0 * width as f64
+        + (rank.width * network.keys_and_values_width() as f64).value();
+    let mut projections = habits.activation_factor * rank.tokens * element / rank.tensor_parallel;
+    if let Some(latent) = network.latent_attention {
+        let normed = latent.query_rank + latent.key_value_rank;
+        let down = (rank.width * (network.latent_width() + normed) as f64).value();
+        projections += habits.activation_factor * rank.tokens * down / rank.sequence_split;
+    }
     let by_matrix = match rank.combination.attention_kernel {
         AttentionKernel::MegatronFused => Some(habits.matrix_bytes_fused),
         AttentionKernel::Torch => Some(habits.matrix_bytes_torch),
@@ -111,13 +121,16 @@ pub fn saved(rank: &Rank<'_>) -> Saved {
 /// Query, value and attention's output, `w t (2 a d + k d) / tp`.
 fn second_products(rank: &Rank<'_>) -> Bytes {
     let network = &rank.job.transformer;
-    let width = 2 * network.attention_width() + network.key_value_width();
+    let width =
+        network.score_width() + network.value_width_all() + network.keys_and_values_width() / 2;
     rank.width * (rank.tokens * width as f64 / rank.tensor_parallel)
 }
 
-/// Pairs of a query and a key on one rank, for each head of the whole network, `t s / tp`.
+/// Pairs of a query and a key on one rank, for each head of the whole network, `t s / tp`, `s` the mean over
+/// layers as windows leave it.
 fn pairs(rank: &Rank<'_>) -> f64 {
-    rank.tokens * rank.job.workload.sequence_length as f64 / rank.tensor_parallel
+    let job = rank.job;
+    rank.tokens * job.transformer.attended(job.workload.sequence_length) / rank.tensor_parallel
 }
 
 #[cfg(test)]

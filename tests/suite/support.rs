@@ -61,11 +61,27 @@ pub(crate) fn random_text() -> impl Strategy<Value = String> {
     let network = (1_u32..40, 0_usize..4, 1_u32..5, 0_usize..3);
     let machine = (0_u32..7, 0_usize..3, 4_u32..100, 0_usize..3);
     let workload = (0_usize..3, 0_usize..5, 0.02..0.6_f64);
-    (network, machine, workload, 0_usize..4, any::<bool>()).prop_map(
-        |(network, machine, workload, framework, interleave)| {
-            text(network, machine, workload, framework, interleave)
+    let experts = (0_usize..6, 0_u32..4);
+    (network, machine, workload, 0_usize..4, any::<bool>(), experts).prop_map(
+        |(network, machine, workload, framework, interleave, experts)| {
+            let layers = network.0;
+            let text = text(network, machine, workload, framework, interleave);
+            with_experts(&text, layers, experts)
         },
     )
+}
+
+/// One in three jobs trains a mixture of experts, of which up to three leading layers are dense.
+fn with_experts(text: &str, layers: u32, (kind, dense_layers): (usize, u32)) -> String {
+    let Some((experts, per_token)) = [(8, 2), (12, 3)].get(kind) else {
+        return text.to_owned();
+    };
+    let dense_layers = dense_layers.min(layers - 1);
+    let keys = format!(
+        "[model]\nexperts = {experts}\nexperts_per_token = {per_token}\nexpert_width = 768\n\
+         dense_layers = {dense_layers}\n"
+    );
+    text.replacen("[model]\n", &keys, 1)
 }
 
 fn text(
