@@ -99,7 +99,7 @@ pub(crate) fn llama_13b_layout() -> Layout {
         },
         stages: vec![Stage {
             layers: 40,
-            recomputed: [0; 3],
+            recomputed: [0; 4],
         }],
     }
 }
@@ -113,15 +113,15 @@ pub(crate) fn llama_405b_layout() -> Layout {
     layout.stages = vec![
         Stage {
             layers: 8,
-            recomputed: [0; 3]
+            recomputed: [0; 4]
         };
         16
     ];
     layout.stages[0] = Stage {
         layers: 7,
-        recomputed: [3, 0, 0],
+        recomputed: [3, 0, 0, 0],
     };
-    layout.stages[1].recomputed = [2, 0, 0];
+    layout.stages[1].recomputed = [2, 0, 0, 0];
     layout.stages[15].layers = 7;
     layout
 }
@@ -139,7 +139,7 @@ pub(crate) fn llama_13b_plan() -> Plan {
     let mut checkpointed = choice.clone();
     checkpointed.layout.combination.rmsnorm_kernel = RmsNormKernel::Unfused;
     checkpointed.layout.combination.micro_batch = 2;
-    checkpointed.layout.stages[0].recomputed = [40, 0, 0];
+    checkpointed.layout.stages[0].recomputed = [40, 0, 0, 0];
     checkpointed.prediction = prediction(0.551, 33.9, &[stage(26.1, 26.1, 2.4, 3.1, 2.6)]);
     let mut pipeline = choice.clone();
     pipeline.layout.combination.pipeline_parallel = 2;
@@ -147,7 +147,7 @@ pub(crate) fn llama_13b_plan() -> Plan {
     pipeline.layout.stages = vec![
         Stage {
             layers: 20,
-            recomputed: [0; 3]
+            recomputed: [0; 4]
         };
         2
     ];

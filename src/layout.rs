@@ -310,6 +310,9 @@ choice!(
         FeedForward = "feed-forward",
         /// Softmax and dropout of attention (Korthikanti et al.), of use without flash attention.
         AttentionCore = "attention-core",
+        /// Outputs that little work brings back: of norms, of the activation function of experts, of latent
+        /// attention's projections up (Megatron-LM, `--recompute-modules layernorm moe_act mla_up_proj`).
+        Light = "light",
     }
 );
 
@@ -324,6 +327,8 @@ choice!(
         FeedForward = "feed-forward",
         /// Every layer recomputes its attention core.
         AttentionCore = "attention-core",
+        /// Every layer recomputes the outputs that little work brings back.
+        Light = "light",
     }
 );
 
@@ -335,6 +340,7 @@ impl Recompute {
             Self::Full => Checkpointing::Full,
             Self::FeedForward => Checkpointing::FeedForward,
             Self::AttentionCore => Checkpointing::AttentionCore,
+            Self::Light => Checkpointing::Light,
         }
     }
 }
@@ -348,6 +354,7 @@ impl Checkpointing {
             Self::Full => Some(Recompute::Full),
             Self::FeedForward => Some(Recompute::FeedForward),
             Self::AttentionCore => Some(Recompute::AttentionCore),
+            Self::Light => Some(Recompute::Light),
         }
     }
 }

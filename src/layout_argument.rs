@@ -341,7 +341,7 @@ fn stages(
         .iter()
         .map(|&layers| Stage {
             layers,
-            recomputed: [0; 3],
+            recomputed: [0; 4],
         })
         .collect();
     if let Some(mode) = candidate.checkpointing.recompute() {

@@ -68,6 +68,8 @@ impl LayoutSpace {
                 degrees
             }
         };
+        let has_light_outputs =
+            job.transformer.experts.is_some() || job.transformer.latent_attention.is_some();
         let usual = |axis: Axis| match axis {
             Axis::TensorParallel => tensor.clone(),
             Axis::PipelineParallel => divisors(job.transformer.layers),
@@ -87,11 +89,11 @@ impl LayoutSpace {
             Axis::AttentionKernel => vec![usual_flash(job) as u32],
             Axis::RmsNormKernel => vec![job.framework.usual_rmsnorm as u32],
             // Flash attention recomputes its core anyway: that mode is of use to other kernels only.
-            Axis::Checkpointing => vec![
-                Checkpointing::None as u32,
-                Checkpointing::Full as u32,
-                Checkpointing::FeedForward as u32,
-            ],
+            Axis::Checkpointing => {
+                let usual = [Checkpointing::None, Checkpointing::Full, Checkpointing::FeedForward];
+                let light = has_light_outputs.then_some(Checkpointing::Light);
+                usual.into_iter().chain(light).map(|flag| flag as u32).collect()
+            }
             Axis::Schedule => vec![Schedule::OneForwardOneBackward as u32],
         };
         let axes = &job.framework.axes;

@@ -118,6 +118,25 @@ pub fn saved(rank: &Rank<'_>) -> Saved {
     Saved { kept, dropped }
 }
 
+/// Queries, keys and values that latent attention projects up, `w t a (2 d_n + 2 d_r + d_v) / tp` bytes, and
+/// the products that do so again, of `2 t (r_q a (d_n + d_r) + r_k a (d_n + d_v)) / tp` FLOP; nothing otherwise.
+pub(super) fn projected_up(rank: &Rank<'_>) -> (Bytes, Work) {
+    let network = &rank.job.transformer;
+    if network.latent_attention.is_none() {
+        return (Bytes::ZERO, Work::default());
+    }
+    let width = network.score_width() + network.keys_and_values_width();
+    let tokens = rank.tokens / rank.tensor_parallel;
+    let output = network.value_width_all() * network.hidden;
+    let weights = (network.attention_weights_split() - output) as f64;
+    let work = Work {
+        products: Flops::new(2.0 * tokens * weights),
+        ..Work::default()
+    };
+    let factor = rank.job.framework.memory.activation_factor;
+    (rank.width * (factor * tokens * width as f64), work)
+}
+
 /// Query, value and attention's output, `w t (2 a d + k d) / tp`.
 fn second_products(rank: &Rank<'_>) -> Bytes {
     let network = &rank.job.transformer;

@@ -108,6 +108,7 @@ impl Block {
                 feed_forward::repeated(rank, rank.job.transformer.feed_forward_width)
             }
             (Self::Experts, Recompute::FeedForward) => self.work(rank),
+            (_, Recompute::Light) => norm(rank) + self.light(rank).1,
             _ => Work::default(),
         }
     }
@@ -115,10 +116,22 @@ impl Block {
     /// The activations that it keeps.
     #[must_use]
     pub fn saved(self, rank: &Rank<'_>) -> Saved {
-        match self {
+        let mut saved = match self {
             Self::Attention => attention::saved(rank),
             Self::FeedForward => feed_forward::saved(rank),
             Self::Experts => experts::saved(rank),
+        };
+        // The norm's output, which the block's matrices read.
+        saved.dropped[Recompute::Light as usize] = rank.boundary() + self.light(rank).0;
+        saved
+    }
+
+    /// Outputs within it that little work brings back, and that work.
+    fn light(self, rank: &Rank<'_>) -> (Bytes, Work) {
+        match self {
+            Self::Attention => attention::projected_up(rank),
+            Self::FeedForward => (Bytes::ZERO, Work::default()),
+            Self::Experts => experts::activated(rank),
         }
     }
 }
@@ -190,6 +203,14 @@ impl Add for Saved {
             *dropped += more;
         }
         self
+    }
+}
+
+/// A forward pass of a block's norm once more: a third of `6 w t h / u` bytes.
+fn norm(rank: &Rank<'_>) -> Work {
+    Work {
+        elementwise: rank.width * (6.0 * rank.hidden_elements() / rank.sequence_split),
+        ..Work::default()
     }
 }
 

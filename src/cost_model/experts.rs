@@ -123,6 +123,22 @@ pub fn saved(rank: &Rank<'_>) -> Saved {
     }
 }
 
+/// Outputs of the activation function, `lambda R w f` bytes, and the traffic of it once more: a third of `9 w
+/// lambda R f` bytes.
+pub(super) fn activated(rank: &Rank<'_>) -> (Bytes, Work) {
+    let Some(share) = rank.experts else {
+        return (Bytes::ZERO, Work::default());
+    };
+    let job = rank.job;
+    let elements = job.workload.load_imbalance * share.rows * share.width;
+    let work = Work {
+        elementwise: rank.width * (9.0 * elements),
+        ..Work::default()
+    };
+    let factor = job.framework.memory.activation_factor;
+    (rank.width * (factor * elements), work)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

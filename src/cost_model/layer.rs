@@ -51,7 +51,7 @@ impl LayerCosts {
             Recompute::Full => {
                 self::time(rank, &work, &held, Passes::RECOMPUTED).total() - time.total()
             }
-            Recompute::FeedForward | Recompute::AttentionCore => {
+            Recompute::FeedForward | Recompute::AttentionCore | Recompute::Light => {
                 let repeated = kind.sum(|block| block.repeated(rank, mode));
                 let experts = held.share.filter(|_| mode == Recompute::FeedForward);
                 sum(compute::device(rank, &repeated, Passes::AGAIN))
@@ -231,10 +231,10 @@ mod tests {
         let (job, combination) = (fixture::job(), fixture::combination());
         let memory = LayerMemory::new(&Rank::new(&job, &combination), LayerKind::DENSE);
         assert_eq!(memory.activations, Bytes::new(624.0 + 704.0));
-        // 2 t h; all but the inner activations; all, as flash attention has no matrix.
-        let kept = [64.0, 1328.0 - 256.0, 1328.0].map(Bytes::new);
+        // 2 t h; all but the inner activations; all, as flash attention has no matrix; all but two outputs of norms.
+        let kept = [64.0, 1328.0 - 256.0, 1328.0, 1328.0 - 128.0].map(Bytes::new);
         assert_eq!(memory.kept, kept);
-        assert_eq!(memory.workspace, [1328.0, 256.0, 0.0].map(Bytes::new));
+        assert_eq!(memory.workspace, [1328.0, 256.0, 0.0, 128.0].map(Bytes::new));
     }
 
     #[test]

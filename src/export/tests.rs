@@ -34,7 +34,7 @@ fn one_stage_needs_no_pipeline_flags() {
 fn first_and_last_counts_say_what_meta_ran() {
     let mut layout = fixture::llama_405b_layout();
     for stage in &mut layout.stages {
-        stage.recomputed = [0; 3];
+        stage.recomputed = [0; 4];
     }
     check("export_405b", &fixture::llama_405b(), &layout);
 }
@@ -45,7 +45,7 @@ fn other_splits_become_a_layout_string() {
     layout.stages[3].layers = 9;
     layout.stages[7].layers = 7;
     for stage in &mut layout.stages {
-        stage.recomputed = [2, 0, 0];
+        stage.recomputed = [2, 0, 0, 0];
     }
     check("export_405b_layout_string", &fixture::llama_405b(), &layout);
 }
@@ -59,7 +59,7 @@ fn narrow_formats_have_flags() {
     layout.combination.virtual_stages = 2;
     layout.stages = [Stage {
         layers: 10,
-        recomputed: [4, 0, 0],
+        recomputed: [4, 0, 0, 0],
     }; 4]
         .to_vec();
     let mut instance = fixture::llama_13b();
@@ -79,7 +79,7 @@ fn what_cannot_be_said_is_an_error() {
         layout.stages = vec![
             Stage {
                 layers: 10,
-                recomputed: [0; 3]
+                recomputed: [0; 4]
             };
             4
         ];
@@ -88,9 +88,9 @@ fn what_cannot_be_said_is_an_error() {
         assert!(error.to_string().contains(part), "{error}");
     };
     let layers = "it recomputes whole layers, the same number at the start";
-    check(&|layout| layout.stages[0].recomputed = [4, 0, 0], layers);
-    check(&|layout| layout.stages[1].recomputed = [2, 1, 0], layers);
-    check(&|layout| layout.stages[0].recomputed = [0, 3, 0], layers);
+    check(&|layout| layout.stages[0].recomputed = [4, 0, 0, 0], layers);
+    check(&|layout| layout.stages[1].recomputed = [2, 1, 0, 0], layers);
+    check(&|layout| layout.stages[0].recomputed = [0, 3, 0, 0], layers);
     check(
         &|layout| layout.combination.rmsnorm_kernel = RmsNormKernel::Unfused,
         "rmsnorm_kernel = unfused",
@@ -110,7 +110,7 @@ fn full_sharding_is_megatron_fsdp() {
     let mut layout = fixture::llama_13b_layout();
     layout.combination.sharding = Sharding::Hybrid;
     layout.combination.attention_kernel = AttentionKernel::Torch;
-    layout.stages[0].recomputed = [0, 0, 40];
+    layout.stages[0].recomputed = [0, 0, 40, 0];
     check("export_hybrid", &instance, &layout);
 }
 
@@ -124,7 +124,7 @@ fn an_odd_number_of_micro_batches_sets_the_group() {
     layout.stages = vec![
         Stage {
             layers: 10,
-            recomputed: [0; 3]
+            recomputed: [0; 4]
         };
         4
     ];

@@ -15,6 +15,7 @@ pub(crate) const RECOMPUTED: [&str; Recompute::COUNT] = [
     "checkpointed_full",
     "checkpointed_feed_forward",
     "checkpointed_attention_core",
+    "checkpointed_light",
 ];
 /// The column with the layers of every stage.
 pub(crate) const LAYERS: &str = "layers_by_stage";

@@ -62,7 +62,7 @@ impl Variant {
     pub fn layout(&self, choice: &Choice, plan: &Plan) -> Layout {
         let counts = plan.layers.iter().zip(&plan.recomputed);
         let stages = counts.map(|(&layers, counts)| {
-            let mut recomputed = [0; 3];
+            let mut recomputed = [0; Recompute::COUNT];
             for (&mode, &count) in self.modes.iter().zip(counts) {
                 recomputed[mode as usize] = count as u32;
             }

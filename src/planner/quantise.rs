@@ -16,7 +16,7 @@ use crate::cost_model::step_time::recompute_of_all;
 use crate::cost_model::{Costs, LayerCosts, LayerMemory, flops, memory};
 use crate::instance::Instance;
 use crate::job::Job;
-use crate::layout::{Combination, Layout, Schedule, Stage};
+use crate::layout::{Combination, Layout, Recompute, Schedule, Stage};
 use crate::quantity::{Bytes, Seconds};
 use crate::rules::{self, Rule};
 
@@ -148,9 +148,7 @@ pub struct CombinationUnits {
     pub layer: Kind,
     /// The ways to recompute a layer in the order of [`Recompute::ALL`]: extra time `r`, kept activations
     /// `C`, workspace `W`.
-    ///
-    /// [`Recompute::ALL`]: crate::layout::Recompute::ALL
-    pub modes: [RecomputeMode; 3],
+    pub modes: [RecomputeMode; Recompute::COUNT],
     /// One entry a pipeline stage, without bounds of its layers: time of head and transfers for a
     /// micro-batch, over `v`; exposed reduction and optimizer time of embedding and head; memory that does
     /// not depend on the layers; chunks in flight. Combinations that agree in all of them may share them.
@@ -167,9 +165,7 @@ pub struct Leading {
     pub layers: i64,
     /// Further time and memory of the first stage where the mode recomputes all layers, in the order of
     /// [`Recompute::ALL`].
-    ///
-    /// [`Recompute::ALL`]: crate::layout::Recompute::ALL
-    pub recomputed: [Shift; 3],
+    pub recomputed: [Shift; Recompute::COUNT],
 }
 
 /// A difference of time and memory of a stage.
@@ -302,7 +298,7 @@ impl CombinationUnits {
             };
             Leading {
                 layers: count as i64,
-                recomputed: [0, 1, 2].map(recomputed),
+                recomputed: std::array::from_fn(recomputed),
             }
         });
         Self {
@@ -318,7 +314,7 @@ impl CombinationUnits {
                 memory: up(state(layer.parameters, layer.expert_parameters)),
                 activation: share(memory.activations),
             },
-            modes: [0, 1, 2].map(mode),
+            modes: std::array::from_fn(mode),
             stages: lists.stages(costs, stage),
             leading,
         }

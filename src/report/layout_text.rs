@@ -308,7 +308,7 @@ mod tests {
         other.combination.tensor_parallel = 2;
         other.combination.data_parallel = 32;
         assert_eq!(difference(&choice, &other), "TP 2, DP 32");
-        other.stages[0].recomputed = [40, 0, 0];
+        other.stages[0].recomputed = [40, 0, 0, 0];
         assert_eq!(
             difference(&choice, &other),
             "TP 2, DP 32, full checkpointing"

@@ -17,6 +17,7 @@ use super::{Answer, components, counts, joined};
 use crate::axis::{Axis, FlaggedCombination};
 use crate::cost_model::components::TimeComponent;
 use crate::export::Target;
+use crate::count::counted;
 use crate::layout::Layout;
 use crate::plan::{Status, Violation};
 
@@ -52,8 +53,10 @@ impl Answer for SolutionDocument {
 
 /// The network and the machine in one line.
 pub(super) fn job_line(job: &JobDocument) -> String {
+    let active = job.active_parameters;
+    let active = active.map_or_else(String::new, |it| format!(", {} active", count(it)));
     format!(
-        "{} ({} parameters) on {} x {} ({}), sequence {}, batch {}; {}, gradients of {} bytes",
+        "{} ({} parameters{active}) on {} x {} ({}), sequence {}, batch {}; {}, gradients of {} bytes",
         job.model,
         count(job.parameters),
         grouped(u64::from(job.gpus)),
@@ -129,9 +132,9 @@ fn experts(prediction: &PredictionDocument) -> Option<String> {
     let experts = prediction.experts?;
     let share = |seconds: f64| percent(seconds / prediction.step_time_s);
     Some(format!(
-        "{} experts of each layer per GPU, {} tokens per expert and micro-batch; all-to-all {} of the \
+        "{} of each layer per GPU, {} tokens per expert and micro-batch; all-to-all {} of the \
          step; a load imbalance of {} costs {}",
-        experts.per_gpu,
+        counted(experts.per_gpu as u32, "expert"),
         grouped(experts.tokens_each.round() as u64),
         share(prediction.time[TimeComponent::AllToAll]),
         experts.load_imbalance,
@@ -392,7 +395,7 @@ mod tests {
         plan.choice.layout.stages = (0..64)
             .map(|layers| crate::layout::Stage {
                 layers,
-                recomputed: [layers, layers / 2, 0],
+                recomputed: [layers, layers / 2, 0, 0],
             })
             .collect();
         plan.alternatives = vec![

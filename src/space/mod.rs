@@ -112,7 +112,7 @@ pub fn layout(instance: &Instance, flagged: &FlaggedCombination) -> Option<Layou
     let stages = cut.into_iter().map(|layers| {
         let mut stage = Stage {
             layers,
-            recomputed: [0; 3],
+            recomputed: [0; 4],
         };
         if let Some(mode) = flagged.checkpointing.recompute() {
             stage.recomputed[mode as usize] = layers;

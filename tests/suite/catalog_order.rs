@@ -74,7 +74,7 @@ fn times(job: &Job) -> Vec<f64> {
                     };
                     let stage = Stage {
                         layers: 40 / pipeline_parallel,
-                        recomputed: [0; 3],
+                        recomputed: [0; 4],
                     };
                     let costs = Costs::exact(job, &combination);
                     let stages = vec![stage; pipeline_parallel as usize];

@@ -106,7 +106,7 @@ fn visit_counts(
     }
     let stages = cut.iter().zip(counts).map(|(&layers, &mut count)| Stage {
         layers,
-        recomputed: [count, 0, 0],
+        recomputed: [count, 0, 0, 0],
     });
     let layout = Layout {
         combination: *cell,
@@ -279,7 +279,7 @@ fn the_checker_names_the_row() {
     other.stages = [20, 20]
         .map(|layers| Stage {
             layers,
-            recomputed: [0; 3],
+            recomputed: [0; 4],
         })
         .to_vec();
     let broken = rules::violations(&instance, &other);

@@ -94,7 +94,7 @@ fn layout(instance: &Instance, candidate: &FlaggedCombination) -> Option<Layout>
     let stages = cut.into_iter().map(|layers| {
         let mut stage = Stage {
             layers,
-            recomputed: [0; 3],
+            recomputed: [0; 4],
         };
         if let Some(mode) = mode {
             stage.recomputed[mode as usize] = layers;

@@ -105,7 +105,7 @@ fn brute_force(instance: &Instance) -> Option<Evaluated> {
                 stages: (cut.iter().zip(counts))
                     .map(|(&layers, full)| Stage {
                         layers,
-                        recomputed: [full, 0, 0],
+                        recomputed: [full, 0, 0, 0],
                     })
                     .collect(),
             })

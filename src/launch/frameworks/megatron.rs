@@ -321,6 +321,9 @@ fn counted_neutral(facts: &mut Facts, stages: u64, [embedding, loss]: [bool; 2])
     facts.note(LAYERS, Some(counts(&each)));
 }
 
+/// The modules whose outputs little work brings back.
+const LIGHT: &str = "layernorm moe_act mla_up_proj";
+
 const MODES: &str = "it recomputes whole layers, the same number at the start of every model chunk, or one \
      module of every layer";
 
@@ -338,6 +341,10 @@ fn recompute_own(facts: &mut Facts) -> Result<(), String> {
         }
         Some(Checkpointing::AttentionCore) => {
             facts.set("megatron_modules", "core_attn");
+            "selective"
+        }
+        Some(Checkpointing::Light) => {
+            facts.set("megatron_modules", LIGHT);
             "selective"
         }
         None => {
@@ -399,6 +406,7 @@ fn recompute_neutral(facts: &mut Facts) {
             let mode = match modules.trim_matches(['[', ']', '"', '\'']) {
                 "mlp" => "feed-forward",
                 "core_attn" => "selective",
+                LIGHT => "light",
                 _ => "other",
             };
             facts.note("checkpointing", Some(mode));

@@ -10,6 +10,7 @@ use crate::cost_model::discrepancy;
 use crate::framework::Framework;
 use crate::job::Job;
 use crate::layout::Layout;
+use crate::transformer::Active;
 use crate::workload::FlopConvention;
 
 /// What was to be planned.
@@ -19,6 +20,9 @@ pub struct JobDocument {
     pub model: String,
     /// Parameters of the network, a tied embedding counted once.
     pub parameters: u64,
+    /// Those that work on a token, both embeddings counted; absent where all do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub active_parameters: Option<u64>,
     /// Name of the cluster.
     pub cluster: String,
     /// Name of the GPU.
@@ -92,6 +96,8 @@ impl JobDocument {
         Self {
             model: job.transformer.name.clone(),
             parameters: job.transformer.parameters(),
+            active_parameters: (job.transformer.experts)
+                .map(|_| job.transformer.active_parameters(Active::All)),
             cluster: job.cluster.name.clone(),
             accelerator: job.cluster.accelerator.name.clone(),
             gpus: job.cluster.gpus,

@@ -37,6 +37,9 @@ pub struct RecomputedDocument {
     pub feed_forward: u32,
     /// Layers that recompute their attention core.
     pub attention_core: u32,
+    /// Layers that recompute the outputs of norms, activation functions and latent projections up.
+    #[serde(default)]
+    pub light: u32,
 }
 
 impl LayoutDocument {
@@ -62,7 +65,7 @@ impl LayoutDocument {
 
 impl StageDocument {
     fn new(stage: &Stage) -> Self {
-        let [full, feed_forward, attention_core] = stage.recomputed;
+        let [full, feed_forward, attention_core, light] = stage.recomputed;
         Self {
             layers: stage.layers,
             checkpointed_layers: stage.checkpointed_layers(),
@@ -70,6 +73,7 @@ impl StageDocument {
                 full,
                 feed_forward,
                 attention_core,
+                light,
             },
         }
     }
@@ -78,7 +82,12 @@ impl StageDocument {
         let by_mode = &self.recomputed;
         Stage {
             layers: self.layers,
-            recomputed: [by_mode.full, by_mode.feed_forward, by_mode.attention_core],
+            recomputed: [
+                by_mode.full,
+                by_mode.feed_forward,
+                by_mode.attention_core,
+                by_mode.light,
+            ],
         }
     }
 }
