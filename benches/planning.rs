@@ -7,7 +7,7 @@ use formulations::deadline::Deadline;
 use formulations::solve;
 use formulations::staged::{Group, bounds, near_even, optimum, optimum_within};
 use parlayout::axis::AxisSet;
-use parlayout::cost_model::{self, Costs};
+use parlayout::cost_model::{self, CostModel};
 use parlayout::explain::{TimeLimits, explain};
 use parlayout::instance::{self, Instance, Overrides};
 use parlayout::layout::Layout;
@@ -62,8 +62,9 @@ fn evaluations(criterion: &mut Criterion) {
     group.throughput(Throughput::Elements(layouts.len() as u64));
     group.bench_function("evaluate_13b_64gpu", |bencher| {
         bencher.iter(|| {
+            let mut model = CostModel::new(&instance.job);
             let mfus = layouts.iter().map(|layout| {
-                let costs = Costs::new(&instance.job, &layout.combination);
+                let costs = model.costs(&layout.combination);
                 cost_model::evaluate(&instance.job, &costs, &layout.stages)
                     .mfu
                     .value()

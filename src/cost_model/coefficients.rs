@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 
 use crate::cluster::Discrepancy;
 use crate::job::Job;
-use crate::layout::{Checkpointing, Combination, Recompute};
+use crate::layout::{Checkpointing, Combination, Recompute, Schedule};
 use crate::quantity::{Bytes, Seconds};
 use crate::transformer::Embeddings;
 
@@ -67,6 +67,17 @@ impl Vocabulary {
     }
 }
 
+/// A combination but for the cut and the schedule of its pipeline: what the layers, the replicas and the
+/// embedding depend on.
+pub(super) const fn unpiped(combination: &Combination) -> Combination {
+    Combination {
+        pipeline_parallel: 1,
+        virtual_stages: 1,
+        schedule: Schedule::OneForwardOneBackward,
+        ..*combination
+    }
+}
+
 /// The coefficients of one combination.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Costs {
@@ -115,15 +126,39 @@ impl Costs {
     /// Derives the coefficients of a combination for the programs: fills are counted in twentieths.
     #[must_use]
     pub fn new(job: &Job, combination: &Combination) -> Self {
-        let mut costs = Self::exact(job, combination);
-        costs.fill_share = pipeline::countable_fills(costs.fill_share, combination);
-        costs
+        Self::exact(job, combination).countable()
     }
 
     /// Derives the coefficients of a combination.
     #[must_use]
     pub fn exact(job: &Job, combination: &Combination) -> Self {
-        let mut costs = Self::physical(job, combination);
+        Self::without_pipeline(job, &unpiped(combination)).in_pipeline(job, combination)
+    }
+
+    /// The coefficients with fills in twentieths.
+    pub(super) fn countable(mut self) -> Self {
+        self.fill_share = pipeline::countable_fills(self.fill_share, &self.combination);
+        self
+    }
+
+    /// The coefficients of a combination from those of the same [`unpiped`]: what the cut and the
+    /// schedule of the pipeline decide, then what runs say of all.
+    pub(super) fn in_pipeline(&self, job: &Job, combination: &Combination) -> Self {
+        let rank = Rank::new(job, combination);
+        let held = |layer: &LayerCosts| layer.parameters + layer.expert_parameters;
+        let largest = self.kinds.iter().map(held).fold(0.0, f64::max);
+        // A step of few micro-batches has no more fills than those.
+        let most_fills = self.micro_batches as f64;
+        let mut costs = Self {
+            combination: *combination,
+            kinds: SmallVec::from_slice(&self.kinds),
+            head_extra: head::extra(&rank, &self.kinds[0]),
+            transfer: communication::pipeline_transfer(&rank),
+            buffers: memory::buffers(&rank, largest),
+            fixed: memory::fixed(&rank),
+            fill_share: pipeline::fill_share(job, combination).min(most_fills),
+            ..*self
+        };
         if let Some(discrepancy) = &job.cluster.discrepancy {
             costs.correct(job, discrepancy);
         }
@@ -131,16 +166,14 @@ impl Costs {
         costs
     }
 
-    /// The coefficients by the formulas alone.
-    fn physical(job: &Job, combination: &Combination) -> Self {
+    /// The coefficients of an [`unpiped`] combination by the formulas alone, but for what the pipeline decides.
+    pub(super) fn without_pipeline(job: &Job, combination: &Combination) -> Self {
         let rank = Rank::new(job, combination);
         let tp = rank.tensor_parallel;
         let micro_batches = combination.micro_batches(job.workload.global_batch).max(1);
         let kinds = job.transformer.kinds().iter();
         let kinds: SmallVec<[LayerCosts; 1]> =
             kinds.map(|&kind| LayerCosts::new(&rank, kind)).collect();
-        let held = |layer: &LayerCosts| layer.parameters + layer.expert_parameters;
-        let largest = kinds.iter().map(held).fold(0.0, f64::max);
         let (replicas, of_experts) = (rank.replicas(), rank.replicas_of_experts());
         Self {
             combination: *combination,
@@ -151,14 +184,13 @@ impl Costs {
             embedding_parameters: embedding::parameters(&rank).on_rank(tp),
             vocabulary_matrix: embedding::parameters(&rank).split / tp,
             embeddings: job.transformer.embeddings,
-            head_extra: head::extra(&rank, &kinds[0]),
-            transfer: communication::pipeline_transfer(&rank),
+            head_extra: StageExtra::default(),
+            transfer: Seconds::ZERO,
             overhead: job.framework.speed.micro_batch_overhead,
             vocabulary: Vocabulary::Ends,
-            buffers: memory::buffers(&rank, largest),
-            fixed: memory::fixed(&rank),
-            // A step of few micro-batches has no more fills than those.
-            fill_share: pipeline::fill_share(job, combination).min(micro_batches as f64),
+            buffers: Bytes::ZERO,
+            fixed: Bytes::ZERO,
+            fill_share: 0.0,
             data_parallel: communication::data_parallel(&rank, replicas),
             optimizer: compute::optimizer(&rank, replicas),
             expert_data_parallel: communication::data_parallel(&rank, of_experts),

@@ -31,6 +31,7 @@ pub mod flops;
 pub mod head;
 mod layer;
 pub mod memory;
+mod model;
 pub mod pipeline;
 pub mod prediction;
 pub mod rank;
@@ -39,4 +40,5 @@ pub(crate) mod step_time;
 
 pub use coefficients::{Costs, StageExtra, Vocabulary};
 pub use layer::{LayerCosts, LayerMemory};
+pub use model::CostModel;
 pub use step_time::{duration, evaluate, memory_use};

@@ -25,7 +25,7 @@ use super::{Costs, LayerMemory, StageExtra, flops, memory, pipeline};
 #[must_use]
 pub fn evaluate(job: &Job, costs: &Costs, stages: &[Stage]) -> Prediction {
     let memory = memory_use(job, costs, stages);
-    let time = step_time(costs, stages);
+    let (time, slowest_stage) = step_time(costs, stages);
     let step_time = time.total();
     let error = memory_error(job, &costs.combination);
     let tokens = job.workload.tokens() as f64 / f64::from(job.cluster.gpus);
@@ -39,7 +39,7 @@ pub fn evaluate(job: &Job, costs: &Costs, stages: &[Stage]) -> Prediction {
         tokens_per_second_per_gpu: tokens / step_time.value(),
         oom_probability: memory::oom_probability(memory.peak(), memory.capacity, error),
         memory,
-        slowest_stage: slowest(costs, stages),
+        slowest_stage,
         time,
         experts: experts(job, costs, stages, step_time),
     }
@@ -66,7 +66,7 @@ fn experts(job: &Job, costs: &Costs, stages: &[Stage], step_time: Seconds) -> Op
 /// If `stages` is empty.
 #[must_use]
 pub fn duration(costs: &Costs, stages: &[Stage]) -> Seconds {
-    step_time(costs, stages).total()
+    step_time(costs, stages).0.total()
 }
 
 /// Memory of each stage, as [`evaluate`] predicts it.
@@ -91,8 +91,8 @@ pub fn memory_use(job: &Job, costs: &Costs, stages: &[Stage]) -> MemoryUse {
 fn kept(costs: &Costs, stage: &Stage) -> Bytes {
     let layer = &costs.layer().memory;
     let plain = layer.activations * f64::from(stage.layers - stage.checkpointed_layers());
-    let recomputed = layer.kept.iter().zip(stage.recomputed);
-    recomputed.fold(plain, |sum, (&each, count)| sum + each * f64::from(count))
+    let recomputed = layer.kept.iter().zip(&stage.recomputed);
+    recomputed.fold(plain, |sum, (&each, &count)| sum + each * f64::from(count))
 }
 
 /// The mode by which all layers of a stage are recomputed, and so the leading ones of another kind too; where
@@ -122,8 +122,8 @@ fn stage_memory(costs: &Costs, index: u32, stage: &Stage) -> StageMemory {
     let layers = f64::from(stage.layers);
     let parameters = layers * costs.layer().parameters + extra.parameters;
     let of_experts = layers * costs.layer().expert_parameters + extra.expert_parameters;
-    let used = layer.workspace.iter().zip(stage.recomputed);
-    let used = used.filter_map(|(&size, count)| (count > 0).then_some(size));
+    let used = layer.workspace.iter().zip(&stage.recomputed);
+    let used = used.filter_map(|(&size, &count)| (count > 0).then_some(size));
     let workspace = used.fold(Bytes::ZERO, Bytes::max);
     let state = |of: fn(&StateBytes) -> f64| {
         let experts = of_experts * of(&costs.expert_state);
@@ -144,7 +144,7 @@ fn stage_memory(costs: &Costs, index: u32, stage: &Stage) -> StageMemory {
 #[inline]
 fn recompute_time(costs: &Costs, stage: &Stage) -> Seconds {
     let mut time = Seconds::ZERO;
-    for (&extra, count) in costs.layer().recompute.iter().zip(stage.recomputed) {
+    for (&extra, &count) in costs.layer().recompute.iter().zip(&stage.recomputed) {
         time += extra * f64::from(count);
     }
     time
@@ -158,42 +158,31 @@ fn recompute_of_leading(costs: &Costs, index: u32, stage: &Stage) -> Seconds {
     (other.recompute[mode] - costs.layer().recompute[mode]) * count
 }
 
-/// Work of stage `index` on a micro-batch, `T_s`.
-fn stage_time(costs: &Costs, index: u32, stage: &Stage) -> Seconds {
-    let layer = costs.layer().time.total();
-    let layers = layer * f64::from(stage.layers);
-    let mut time = layers + recompute_time(costs, stage) + costs.extra(index).time();
-    if let Some((count, other)) = costs.others(index) {
-        time += (other.time.total() - layer) * count + recompute_of_leading(costs, index, stage);
-    }
-    time
-}
-
-fn slowest(costs: &Costs, stages: &[Stage]) -> usize {
-    let times = (0..)
-        .zip(stages)
-        .map(|(index, stage)| stage_time(costs, index, stage));
-    let times: Vec<Seconds> = times.collect();
-    let is_longest = |time: &Seconds| times.iter().all(|other| other <= time);
-    times.iter().position(is_longest).unwrap_or(0)
-}
-
 /// The work of all stages is shown as their mean, whose sum over the GPUs is all that they do; what is
-/// left of the time of the pipeline is its bubble.
-fn step_time(costs: &Costs, stages: &[Stage]) -> StepTime {
+/// left of the time of the pipeline is its bubble. With the position of the slowest stage, the first of equals.
+fn step_time(costs: &Costs, stages: &[Stage]) -> (StepTime, usize) {
     let layer = costs.layer();
-    let (mut longest, mut sum) = (Seconds::ZERO, Seconds::ZERO);
+    let each = layer.time.total();
+    let (mut longest, mut slowest, mut sum) = (Seconds::ZERO, 0, Seconds::ZERO);
     let mut all_layers = 0.0;
     let mut of_parameters = [Seconds::ZERO; 2];
     let mut recompute = Seconds::ZERO;
     let mut extras = StageExtra::default();
     for (index, stage) in (0..).zip(stages) {
         let (extra, layers) = (costs.extra(index), f64::from(stage.layers));
-        let duration = stage_time(costs, index, stage);
-        longest = longest.max(duration);
+        let again = recompute_time(costs, stage);
+        let of_leading = recompute_of_leading(costs, index, stage);
+        // Work of the stage on a micro-batch, `T_s`.
+        let mut duration = each * layers + again + extra.time();
+        if let Some((count, other)) = costs.others(index) {
+            duration += (other.time.total() - each) * count + of_leading;
+        }
+        if duration > longest {
+            (longest, slowest) = (duration, index as usize);
+        }
         sum += duration;
         all_layers += layers;
-        recompute += recompute_time(costs, stage) + recompute_of_leading(costs, index, stage);
+        recompute += again + of_leading;
         extras.head += extra.head;
         extras.transfer += extra.transfer;
         extras.overhead += extra.overhead;
@@ -223,5 +212,5 @@ fn step_time(costs: &Costs, stages: &[Stage]) -> StepTime {
         time[TimeComponent::DataParallel],
         time[TimeComponent::Optimizer],
     ] = of_parameters;
-    time
+    (time, slowest)
 }

@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 
+use foldhash::fast::FixedState;
 use formulations::deadline::Deadline;
 use formulations::staged::Layers;
 
 use crate::axis::FlaggedCombination;
-use crate::cost_model::Costs;
+use crate::cost_model::{CostModel, Costs};
 use crate::instance::Instance;
 use crate::layout::Combination;
 use crate::plan::{Extent, Formulation};
@@ -87,11 +88,12 @@ impl<'a> CostTable<'a> {
         unit: fn(&[Costs], u32) -> Quantum,
         deadline: Deadline,
     ) -> Self {
-        let mut positions: HashMap<Combination, usize> = HashMap::new();
+        let mut positions: HashMap<Combination, usize, FixedState> = HashMap::default();
+        let mut model = CostModel::new(&instance.job);
         let mut costs: Vec<Costs> = Vec::new();
         let mut units_of = |candidate: &FlaggedCombination| {
             *positions.entry(candidate.combination).or_insert_with(|| {
-                costs.push(Costs::new(&instance.job, &candidate.combination));
+                costs.push(model.costs(&candidate.combination));
                 costs.len() - 1
             })
         };

@@ -5,9 +5,11 @@
 
 use std::sync::Arc;
 
+use formulations::staged::bounds::balance_bound_of;
 use formulations::staged::{
     Group, Partition as ProgramPartition, Plan, RecomputeRule, Stage, near_even, plan_of,
 };
+use smallvec::SmallVec;
 
 use crate::axis::FlaggedCombination;
 use crate::cost_model::pipeline::{fewest_layers, framework_cut};
@@ -18,7 +20,7 @@ use crate::rules::{self, Rule};
 
 use super::constraints;
 use super::cost_table::CostTable;
-use super::quantise::{Leading, Shift};
+use super::quantise::{CombinationUnits, Leading, Shift};
 
 /// A combination of discrete choices, whose layers and checkpointing are still open.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,7 +32,9 @@ pub struct Choice {
     /// Position of its first entry in the table: earlier wins among equals.
     pub rank: usize,
     /// Checkpointing flags that no rule excludes.
-    flags: Vec<Checkpointing>,
+    flags: SmallVec<[Checkpointing; 4]>,
+    /// The stages with the layers that the widest cut leaves them, and what else it demands of them.
+    widest: (Arc<[Stage]>, ProgramPartition),
 }
 
 /// One way to use a choice: a group of the program, and what its modes stand for.
@@ -95,16 +99,42 @@ pub fn choices(table: &CostTable) -> Vec<Choice> {
         let flag_is_axis = table.formulation == Formulation::LayoutChoice;
         if position[units] == usize::MAX || flag_is_axis {
             position[units] = choices.len();
+            let widest = widest(table, &combination, units, choices.last());
             choices.push(Choice {
                 combination,
                 units,
                 rank,
-                flags: Vec::new(),
+                flags: SmallVec::new(),
+                widest,
             });
         }
         choices[position[units]].flags.push(checkpointing);
     }
     choices
+}
+
+/// The stages of the widest cut of a combination: those of the choice before it where their costs are the same.
+fn widest(
+    table: &CostTable,
+    combination: &Combination,
+    units: usize,
+    before: Option<&Choice>,
+) -> (Arc<[Stage]>, ProgramPartition) {
+    let units = &table.units[units];
+    let is_same = |it: &&Choice| {
+        let other = &table.units[it.units];
+        Arc::ptr_eq(&other.stages, &units.stages) && other.leading == units.leading
+    };
+    if let Some(before) = before.filter(is_same) {
+        return before.widest.clone();
+    }
+    let cut = cuts(table, combination).pop();
+    let cut = cut.unwrap_or_else(|| open(table, combination));
+    let ends = Ends {
+        head: 0,
+        leading: units.leading.map_or(Shift::NONE, Leading::least),
+    };
+    (stages(table, units, &cut, ends), partition(table, &cut))
 }
 
 /// Which numbers of layers the stages of a variant have.
@@ -120,15 +150,20 @@ enum Cut {
 /// keeping nothing. No variant of the choice is better than this.
 #[must_use]
 pub fn relaxed(table: &CostTable, choice: &Choice) -> Variant {
-    let mut cuts = cuts(table, choice);
-    let widest = cuts.pop().unwrap_or_else(|| open(table, choice));
-    let leading = table.units[choice.units].leading;
-    let ends = Ends {
-        head: 0,
-        leading: leading.map_or(Shift::NONE, Leading::least),
-    };
-    let stages = stages(table, choice, &widest, ends);
-    variant(table, choice, stages, &widest, RecomputeRule::Free)
+    variant(table, choice, choice.widest.clone(), RecomputeRule::Free)
+}
+
+/// The first bound of the [`relaxed`] choice.
+#[must_use]
+pub fn first_bound(table: &CostTable, choice: &Choice) -> i64 {
+    let units = &table.units[choice.units];
+    let objective = (&units.weights, units.constant);
+    balance_bound_of(
+        &choice.widest.0,
+        &units.layer,
+        objective,
+        table.layers.count(),
+    )
 }
 
 /// Every way to use the choice that the framework's rules allow.
@@ -138,7 +173,9 @@ pub fn variants(table: &CostTable, choice: &Choice) -> Vec<Variant> {
         let rules = recompute_rules(table, choice, &cut);
         of_rules(table, choice, &cut, rules)
     };
-    let all = cuts(table, choice).into_iter().flat_map(of_cut);
+    let all = cuts(table, &choice.combination)
+        .into_iter()
+        .flat_map(of_cut);
     let mut variants: Vec<Variant> = all.collect();
     for (index, variant) in (0..).zip(&mut variants) {
         variant.group.rank += i64::min(index, MOST_VARIANTS - 1);
@@ -154,7 +191,10 @@ pub fn lightest_variants(table: &CostTable, choice: &Choice) -> Vec<Variant> {
         rules.retain(|rule| !matches!(rule, RecomputeRule::Uniform { .. }));
         of_rules(table, choice, &cut, rules)
     };
-    cuts(table, choice).into_iter().flat_map(of_cut).collect()
+    cuts(table, &choice.combination)
+        .into_iter()
+        .flat_map(of_cut)
+        .collect()
 }
 
 /// A good plan of a choice.
@@ -175,7 +215,7 @@ pub struct Quick {
 pub fn quick(table: &CostTable, choice: &Choice) -> Option<Quick> {
     let mut before = 0;
     let mut best: Option<Quick> = None;
-    for cut in cuts(table, choice) {
+    for cut in cuts(table, &choice.combination) {
         let rules = recompute_rules(table, choice, &cut);
         let of_cut = of_rules(table, choice, &cut, rules);
         let found = quick_of(table, choice, &cut, &of_cut).map(|found| Quick {
@@ -336,7 +376,7 @@ fn recompute_rules(table: &CostTable, choice: &Choice, cut: &Cut) -> Vec<Recompu
     if none && rule == CheckpointRule::Free {
         let mut rules = vec![RecomputeRule::Free];
         // The head keeps less where all layers are recomputed.
-        if counts_head(choice, cut) {
+        if counts_head(&choice.combination, cut) {
             rules.extend(all_layers);
         }
         return rules;
@@ -375,8 +415,8 @@ fn any_cut(table: &CostTable) -> bool {
 
 /// The ways to cut the layers: the framework's own where it leaves no freedom, else any. Equal chunks are
 /// apart from others, of which the head's keeps more.
-fn cuts(table: &CostTable, choice: &Choice) -> Vec<Cut> {
-    let (job, combination) = (&table.instance.job, &choice.combination);
+fn cuts(table: &CostTable, combination: &Combination) -> Vec<Cut> {
+    let job = &table.instance.job;
     let partition = job.framework.partition;
     let fixed = |partition: Partition| {
         let cut = framework_cut(partition, &job.transformer, combination)?;
@@ -395,32 +435,31 @@ fn cuts(table: &CostTable, choice: &Choice) -> Vec<Cut> {
     if !is_open {
         return fixed(partition).into_iter().collect();
     }
-    let equal = fixed(Partition::Equal).filter(|cut| !counts_head(choice, cut));
+    let equal = fixed(Partition::Equal).filter(|cut| !counts_head(combination, cut));
     let equal = equal.filter(|_| combination.virtual_stages > 1);
-    equal.into_iter().chain([open(table, choice)]).collect()
+    equal
+        .into_iter()
+        .chain([open(table, combination)])
+        .collect()
 }
 
 /// Any cut that leaves no model chunk empty, or any at all where that is no rule.
-fn open(table: &CostTable, choice: &Choice) -> Cut {
+fn open(table: &CostTable, combination: &Combination) -> Cut {
     let any = any_cut(table);
     let fewest = |stage: u32| {
         if any {
             0
         } else {
             let transformer = &table.instance.job.transformer;
-            i64::from(fewest_layers(transformer, &choice.combination, stage))
+            i64::from(fewest_layers(transformer, combination, stage))
         }
     };
-    Cut::Open(
-        (0..choice.combination.pipeline_parallel)
-            .map(fewest)
-            .collect(),
-    )
+    Cut::Open((0..combination.pipeline_parallel).map(fewest).collect())
 }
 
 /// Whether the head counts as a layer in the memory of the last stage of these cuts.
-fn counts_head(choice: &Choice, cut: &Cut) -> bool {
-    let chunks = i64::from(choice.combination.virtual_stages);
+fn counts_head(combination: &Combination, cut: &Cut) -> bool {
+    let chunks = i64::from(combination.virtual_stages);
     let has_equal_chunks =
         |cut: &Vec<i64>| cut.iter().all(|&own| own == cut[0] && own % chunks == 0);
     chunks > 1 && !matches!(cut, Cut::Fixed(cut) if has_equal_chunks(cut))
@@ -433,9 +472,9 @@ fn of_rules(
     cut: &Cut,
     rules: Vec<RecomputeRule>,
 ) -> Vec<Variant> {
-    let counts_head = counts_head(choice, cut);
+    let counts_head = counts_head(&choice.combination, cut);
     let units = &table.units[choice.units];
-    let modes = modes(table, choice);
+    let (modes, partition) = (modes(table, choice), partition(table, cut));
     let mut known: Option<(Ends, Arc<[Stage]>)> = None;
     let of_rule = |rule: RecomputeRule| {
         let leading = match (rule, units.leading) {
@@ -451,9 +490,9 @@ fn of_rules(
         };
         let ends = Ends { head, leading };
         let last = known.take().filter(|(of, _)| *of == ends);
-        let (_, shared) = last.unwrap_or_else(|| (ends, stages(table, choice, cut, ends)));
+        let (_, shared) = last.unwrap_or_else(|| (ends, stages(table, units, cut, ends)));
         known = Some((ends, shared.clone()));
-        variant(table, choice, shared, cut, rule)
+        variant(table, choice, (shared, partition), rule)
     };
     rules.into_iter().map(of_rule).collect()
 }
@@ -467,9 +506,8 @@ struct Ends {
     leading: Shift,
 }
 
-/// The stages of a choice.
-fn stages(table: &CostTable, choice: &Choice, cut: &Cut, ends: Ends) -> Arc<[Stage]> {
-    let units = &table.units[choice.units];
+/// The stages of a combination.
+fn stages(table: &CostTable, units: &CombinationUnits, cut: &Cut, ends: Ends) -> Arc<[Stage]> {
     let most = most_layers(table, cut);
     let last = units.stages.len() - 1;
     let stages = units.stages.iter().enumerate().map(|(stage, own)| {
@@ -494,11 +532,20 @@ fn stages(table: &CostTable, choice: &Choice, cut: &Cut, ends: Ends) -> Arc<[Sta
     stages.collect()
 }
 
+/// What a cut demands of the stages beside their own limits.
+fn partition(table: &CostTable, cut: &Cut) -> ProgramPartition {
+    match table.instance.job.framework.partition {
+        Partition::FirstAndLast if !any_cut(table) && matches!(cut, Cut::Open(_)) => {
+            ProgramPartition::EqualMiddle
+        }
+        _ => ProgramPartition::Free,
+    }
+}
+
 fn variant(
     table: &CostTable,
     choice: &Choice,
-    stages: Arc<[Stage]>,
-    cut: &Cut,
+    (stages, partition): (Arc<[Stage]>, ProgramPartition),
     rule: RecomputeRule,
 ) -> Variant {
     let units = &table.units[choice.units];
@@ -514,12 +561,7 @@ fn variant(
             .map(|&mode| units.modes[mode as usize])
             .collect(),
         recompute: rule,
-        partition: match table.instance.job.framework.partition {
-            Partition::FirstAndLast if !any_cut(table) && matches!(cut, Cut::Open(_)) => {
-                ProgramPartition::EqualMiddle
-            }
-            _ => ProgramPartition::Free,
-        },
+        partition,
         capacity: table.capacity_of(&choice.combination),
         rank: choice.rank as i64 * MOST_VARIANTS,
     };

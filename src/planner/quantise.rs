@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use foldhash::fast::FixedState;
 use formulations::staged::{Kind, RecomputeMode, Stage as StageUnits, Units, Weights};
 
 use crate::cluster::MemoryError;
@@ -198,7 +199,7 @@ impl Leading {
 /// Stages of combinations, each list once: combinations that differ in kernels alone have the same.
 #[derive(Debug, Default)]
 pub struct StageLists {
-    known: HashMap<StageKey, Arc<[StageUnits]>>,
+    known: HashMap<StageKey, Arc<[StageUnits]>, FixedState>,
 }
 
 /// What the stages of a combination follow from: the first, a middle and the last, and the schedule.
@@ -326,8 +327,8 @@ impl CombinationUnits {
         let (mut longest, mut sum, mut largest) = (0, 0, 0);
         for (index, (units, stage)) in self.stages.iter().zip(stages).enumerate() {
             let layers = i64::from(stage.layers);
-            let recomputed = self.modes.iter().zip(stage.recomputed);
-            let recomputed = recomputed.map(|(mode, count)| mode.extra_time * i64::from(count));
+            let recomputed = self.modes.iter().zip(&stage.recomputed);
+            let recomputed = recomputed.map(|(mode, &count)| mode.extra_time * i64::from(count));
             let mut time = layers * self.layer.time + recomputed.sum::<i64>() + units.extra_time;
             time += self.shift(index, stage).map_or(0, |shift| shift.time);
             longest = longest.max(time);

@@ -1,12 +1,12 @@
 //! Bounds on the objective of every choice, before the program: what may be the best stays open.
 
-use formulations::staged::bounds::{Scratch, balance_bound, bottleneck_bound};
+use formulations::staged::bounds::{Scratch, bottleneck_bound};
 
 use crate::axis::AxisSet;
 
 use super::classes::{self, Thresholds};
 use super::cost_table::CostTable;
-use super::groups::{self, Choice, choices, relaxed};
+use super::groups::{self, Choice, choices, first_bound, relaxed};
 use super::objective::least_step_time;
 use super::{Deadline, Pruning};
 
@@ -140,7 +140,6 @@ const PLANS_UNTIMED: usize = 4;
 
 /// The first bound of each choice, as if it were pruned by that.
 fn first_bounds(table: &CostTable, choices: &[Choice], deadline: Deadline) -> Vec<ChoiceBound> {
-    let layers = table.layers.count();
     let mut bounds = Vec::with_capacity(choices.len());
     for (number, choice) in choices.iter().enumerate() {
         if number % CHOICES_UNTIMED == CHOICES_UNTIMED - 1 && deadline.is_over() {
@@ -149,8 +148,7 @@ fn first_bounds(table: &CostTable, choices: &[Choice], deadline: Deadline) -> Ve
             bounds.resize(choices.len(), rest);
             break;
         }
-        let bound = balance_bound(&relaxed(table, choice).group, layers);
-        bounds.push(ChoiceBound::Pruned(bound));
+        bounds.push(ChoiceBound::Pruned(first_bound(table, choice)));
     }
     bounds
 }

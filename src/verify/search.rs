@@ -9,7 +9,6 @@ use std::collections::HashSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use formulations::staged::bounds::balance_bound;
 use formulations::staged::optimum_within;
 use rayon::prelude::*;
 
@@ -20,7 +19,7 @@ use crate::layout::Layout;
 use crate::plan::{self, Evaluated, Formulation};
 use crate::planner::classes::{Thresholds, classes};
 use crate::planner::cost_table::CostTable;
-use crate::planner::groups::{Choice, choices, relaxed, variants};
+use crate::planner::groups::{Choice, choices, first_bound, variants};
 use crate::planner::{self, TimeOver};
 
 /// What to search for.
@@ -85,13 +84,11 @@ impl Known {
 
 /// Over every cut and checkpointing that the framework takes.
 fn over_stages(table: &CostTable, search: &Search) -> (Vec<Layout>, Counts) {
-    let layers = i64::from(table.instance.job.transformer.layers);
     let choices = choices(table);
     let candidates = choices.iter().map(|it| it.candidate(table.formulation));
     let classes = classes(candidates, search.diverse);
-    let bound = |choice: &Choice| balance_bound(&relaxed(table, choice).group, layers);
     let deadline = search.options.deadline;
-    let bound = |choice| (!deadline.is_over()).then(|| bound(choice));
+    let bound = |choice: &Choice| (!deadline.is_over()).then(|| first_bound(table, choice));
     let Some(bounds) = choices.par_iter().map(bound).collect::<Option<Vec<i64>>>() else {
         let total = choices.len() as u64;
         let counts = Counts {

@@ -11,7 +11,7 @@
 //!
 //! Each gives `a tau + b (L t + E + extra) + w delta + constant`.
 
-use super::data::{Group, Layers, Partition, RecomputeRule, alike};
+use super::data::{Group, Kind, Layers, Partition, RecomputeRule, Stage, Weights, alike};
 use super::equal_middle::{equal_middle, middles};
 use super::extra::least_total_extra;
 use super::plan::{stage_time, value};
@@ -44,11 +44,14 @@ pub(super) struct Floors {
 
 impl Floors {
     pub(super) fn objective(&self, group: &Group, extra: i64) -> i64 {
-        let weights = &group.weights;
+        self.weighted(&group.weights, group.constant, extra)
+    }
+
+    fn weighted(&self, weights: &Weights, constant: i64, extra: i64) -> i64 {
         weights.slowest * self.slowest
             + weights.total * (self.total + extra)
             + weights.delta * self.delta
-            + group.constant
+            + constant
     }
 }
 
@@ -58,16 +61,24 @@ pub(super) fn ceil_div(numerator: i64, denominator: i64) -> i64 {
 
 /// The floors of perfect balance.
 pub(super) fn balance(group: &Group, layers: i64) -> Floors {
-    let stages = group.stages.len() as i64;
     let recomputed = match group.recompute {
         RecomputeRule::AllLayers { mode } => group.modes[mode].extra_time,
         _ => 0,
     };
-    let (time, delta) = (group.layer().time + recomputed, group.layer().delta);
+    let layer = group.layer();
+    balance_of(
+        &group.stages,
+        (layer.time + recomputed, layer.delta),
+        layers,
+    )
+}
+
+/// The same of stages whose layers take so much time and delta each.
+fn balance_of(stages: &[Stage], (time, delta): (i64, i64), layers: i64) -> Floors {
     let (mut total, mut total_delta) = (0, 0);
     let (mut least, mut least_delta) = (i64::MAX, i64::MAX);
     let (mut most, mut most_delta) = (i64::MIN, i64::MIN);
-    for stage in group.stages.iter() {
+    for stage in stages {
         total += stage.extra_time;
         total_delta += stage.extra_delta;
         least = least.min(stage.extra_time);
@@ -75,6 +86,7 @@ pub(super) fn balance(group: &Group, layers: i64) -> Floors {
         most = most.max(stage.extra_time + stage.lower_layers * time);
         most_delta = most_delta.max(stage.extra_delta + stage.lower_layers * delta);
     }
+    let stages = stages.len() as i64;
     let even = ceil_div(layers, stages);
     Floors {
         slowest: (ceil_div(layers * time + total, stages))
@@ -92,6 +104,17 @@ pub(super) fn balance(group: &Group, layers: i64) -> Floors {
 #[must_use]
 pub fn balance_bound(group: &Group, layers: i64) -> i64 {
     balance(group, layers).objective(group, 0)
+}
+
+/// The same of the stages and the objective's weights and constant, where no recomputation is prescribed.
+#[must_use]
+pub fn balance_bound_of(
+    stages: &[Stage],
+    layer: &Kind,
+    (weights, constant): (&Weights, i64),
+    layers: i64,
+) -> i64 {
+    balance_of(stages, (layer.time, layer.delta), layers).weighted(weights, constant, 0)
 }
 
 /// Whether any distribution of the layers fits, without a division in the common case.
