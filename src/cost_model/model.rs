@@ -38,14 +38,24 @@ impl<'a> CostModel<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture;
-    use crate::space;
+    use crate::instance::Instance;
+    use crate::layout_space::LayoutSpace;
+    use crate::{catalog, fixture, space};
 
     #[test]
     fn shared_costs_are_those_of_each_combination() {
-        let instance = fixture::llama_13b();
+        let mut instance = fixture::llama_13b();
+        check(&instance);
+        // Leading dense layers, experts, latent attention, a layer for a further token.
+        let network = catalog::model("deepseek-v3").expect("it is in the catalog");
+        instance.job.transformer = network;
+        instance.space = LayoutSpace::everything_legal(&instance.job);
+        check(&instance);
+    }
+
+    fn check(instance: &Instance) {
         let mut model = CostModel::new(&instance.job);
-        let listed = space::list(&instance).combinations;
+        let listed = space::list(instance).combinations;
         for (flagged, _) in listed.iter().step_by(7) {
             let combination = &flagged.combination;
             let own = Costs::new(&instance.job, combination);

@@ -81,7 +81,9 @@ fn with_experts(text: &str, layers: u32, (kind, dense_layers): (usize, u32)) -> 
         "[model]\nexperts = {experts}\nexperts_per_token = {per_token}\nexpert_width = 768\n\
          dense_layers = {dense_layers}\n"
     );
-    text.replacen("[model]\n", &keys, 1)
+    let is_dense = |line: &&str| dense_layers > 0 || !line.starts_with("feed_forward_width");
+    let lines: Vec<&str> = text.lines().filter(is_dense).collect();
+    lines.join("\n").replacen("[model]\n", &keys, 1)
 }
 
 fn text(
