@@ -90,9 +90,17 @@ impl LayoutSpace {
             Axis::RmsNormKernel => vec![job.framework.usual_rmsnorm as u32],
             // Flash attention recomputes its core anyway: that mode is of use to other kernels only.
             Axis::Checkpointing => {
-                let usual = [Checkpointing::None, Checkpointing::Full, Checkpointing::FeedForward];
+                let usual = [
+                    Checkpointing::None,
+                    Checkpointing::Full,
+                    Checkpointing::FeedForward,
+                ];
                 let light = has_light_outputs.then_some(Checkpointing::Light);
-                usual.into_iter().chain(light).map(|flag| flag as u32).collect()
+                usual
+                    .into_iter()
+                    .chain(light)
+                    .map(|flag| flag as u32)
+                    .collect()
             }
             Axis::Schedule => vec![Schedule::OneForwardOneBackward as u32],
         };

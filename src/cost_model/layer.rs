@@ -234,7 +234,10 @@ mod tests {
         // 2 t h; all but the inner activations; all, as flash attention has no matrix; all but two outputs of norms.
         let kept = [64.0, 1328.0 - 256.0, 1328.0, 1328.0 - 128.0].map(Bytes::new);
         assert_eq!(memory.kept, kept);
-        assert_eq!(memory.workspace, [1328.0, 256.0, 0.0, 128.0].map(Bytes::new));
+        assert_eq!(
+            memory.workspace,
+            [1328.0, 256.0, 0.0, 128.0].map(Bytes::new)
+        );
     }
 
     #[test]

@@ -16,8 +16,8 @@ use super::table::{Table, headed, render};
 use super::{Answer, components, counts, joined};
 use crate::axis::{Axis, FlaggedCombination};
 use crate::cost_model::components::TimeComponent;
-use crate::export::Target;
 use crate::count::counted;
+use crate::export::Target;
 use crate::layout::Layout;
 use crate::plan::{Status, Violation};
 

@@ -62,13 +62,21 @@ pub(crate) fn random_text() -> impl Strategy<Value = String> {
     let machine = (0_u32..7, 0_usize..3, 4_u32..100, 0_usize..3);
     let workload = (0_usize..3, 0_usize..5, 0.02..0.6_f64);
     let experts = (0_usize..6, 0_u32..4);
-    (network, machine, workload, 0_usize..4, any::<bool>(), experts).prop_map(
-        |(network, machine, workload, framework, interleave, experts)| {
-            let layers = network.0;
-            let text = text(network, machine, workload, framework, interleave);
-            with_experts(&text, layers, experts)
-        },
+    (
+        network,
+        machine,
+        workload,
+        0_usize..4,
+        any::<bool>(),
+        experts,
     )
+        .prop_map(
+            |(network, machine, workload, framework, interleave, experts)| {
+                let layers = network.0;
+                let text = text(network, machine, workload, framework, interleave);
+                with_experts(&text, layers, experts)
+            },
+        )
 }
 
 /// One in three jobs trains a mixture of experts, of which up to three leading layers are dense.
