@@ -1,16 +1,16 @@
 //! Heads, latent attention and windows of `[model]`.
 
-use super::{MOST_LAYERS, WIDEST_ATTENTION, WIDEST_HIDDEN, at_most, divisors, own, small};
+use super::{Broken, MOST_LAYERS, WIDEST_ATTENTION, WIDEST_HIDDEN, at_most, divisors, own, small};
 use crate::catalog::sections::ModelSection;
 use crate::reading::{Field, OrNone, Origin, Problems};
 use crate::transformer::{LatentAttention, Windows};
 
-/// Latent attention, if the section has any; `None` if it is broken.
+/// Latent attention, if the section has any.
 pub(super) fn latent(
     section: &ModelSection,
     origin: Option<&Origin>,
     problems: &mut Problems,
-) -> Option<Option<LatentAttention>> {
+) -> Result<Option<LatentAttention>, Broken> {
     let widths = [
         (&section.unrotated_width, "unrotated_width", 128),
         (&section.rotated_width, "rotated_width", 64),
@@ -30,9 +30,9 @@ pub(super) fn latent(
                 ),
                 "write a number such as `key_value_rank = 512`",
             );
-            return None;
+            return Err(Broken);
         }
-        return Some(None);
+        return Ok(None);
     }
     rank.at_most(WIDEST_HIDDEN, "model.key_value_rank", problems);
     let queries = &section.query_rank;
@@ -44,28 +44,31 @@ pub(super) fn latent(
         width.required(&path, origin, &hint, problems)
     });
     let [unrotated_width, rotated_width, value_width] = widths;
-    Some(Some(LatentAttention {
-        query_rank: query_rank?,
-        key_value_rank: *rank.value()?,
-        unrotated_width: unrotated_width?,
-        rotated_width: rotated_width?,
-        value_width: value_width?,
+    Ok(Some(LatentAttention {
+        query_rank: query_rank.ok_or(Broken)?,
+        key_value_rank: *rank.value().ok_or(Broken)?,
+        unrotated_width: unrotated_width.ok_or(Broken)?,
+        rotated_width: rotated_width.ok_or(Broken)?,
+        value_width: value_width.ok_or(Broken)?,
     }))
 }
 
-/// Windows of attention, if the section has any; `None` if they are broken.
-pub(super) fn windows(section: &ModelSection, problems: &mut Problems) -> Option<Option<Windows>> {
-    let OrNone(window) = section.window.or_default(OrNone(0))?;
+/// Windows of attention, if the section has any.
+pub(super) fn windows(
+    section: &ModelSection,
+    problems: &mut Problems,
+) -> Result<Option<Windows>, Broken> {
+    let OrNone(window) = section.window.or_default(OrNone(0)).ok_or(Broken)?;
     let interval = &section.window_interval;
     let path = "model.window_interval";
-    let every = small(at_most(interval, MOST_LAYERS, path, problems)?);
+    let every = small(at_most(interval, MOST_LAYERS, path, problems).ok_or(Broken)?);
     if section.window.is_absent() && every > 0 {
         problems.add_anywhere(
             own(&[interval.origin()]),
             format!("`{path}` is {every}, and `model.window` is missing"),
             "write the tokens of a window, such as `window = 4096`",
         );
-        return None;
+        return Err(Broken);
     }
     interval.check(
         |OrNone(every)| *every != 1,
@@ -73,7 +76,7 @@ pub(super) fn windows(section: &ModelSection, problems: &mut Problems) -> Option
         |_| format!("`{path}` is 1: every layer would see the whole sequence"),
         "write 2 if every second layer does, 0 if none does, or `window = 0`",
     );
-    Some((window > 0).then_some(Windows {
+    Ok((window > 0).then_some(Windows {
         window,
         window_interval: every,
     }))

@@ -1,6 +1,6 @@
 //! Experts of `[model]`, and the width of dense layers beside them.
 
-use super::{MOST_LAYERS, MOST_NORMS, WIDEST_ATTENTION, at_most, own, small};
+use super::{Broken, MOST_LAYERS, MOST_NORMS, WIDEST_ATTENTION, at_most, own, small};
 use crate::catalog::sections::ModelSection;
 use crate::reading::{Field, Origin, Problems};
 use crate::transformer::Experts;
@@ -9,16 +9,20 @@ use crate::transformer::Experts;
 const MOST_EXPERTS: u64 = 1 << 13;
 const WIDEST_EXPERT: u64 = 1 << 17;
 
-/// The experts, if the section has any; `None` if they are broken. Without a number of layers their order
+/// The experts, if the section has any. Without a number of layers their order
 /// is not checked.
 pub(super) fn experts(
     section: &ModelSection,
     layers: Option<u64>,
     origin: Option<&Origin>,
     problems: &mut Problems,
-) -> Option<Option<Experts>> {
+) -> Result<Option<Experts>, Broken> {
     if section.experts.is_absent() {
-        return is_dense(section, problems).then_some(None);
+        return if is_dense(section, problems) {
+            Ok(None)
+        } else {
+            Err(Broken)
+        };
     }
     let mut required = |field: &Field<u64>, key: &str, most: u64, example: u64| {
         let path = format!("model.{key}");
@@ -52,18 +56,18 @@ pub(super) fn experts(
         MOST_NORMS,
         "model.shared_expert_gates",
     );
-    let interval = section.expert_interval.or_default(1)?;
-    let dense = dense?;
+    let interval = section.expert_interval.or_default(1).ok_or(Broken)?;
+    let dense = dense.ok_or(Broken)?;
     check_order(section, layers, dense, interval, problems)?;
-    Some(Some(Experts {
-        experts: count?,
-        experts_per_token: used?,
-        expert_width: width?,
-        shared_expert_width: shared?,
+    Ok(Some(Experts {
+        experts: count.ok_or(Broken)?,
+        experts_per_token: used.ok_or(Broken)?,
+        expert_width: width.ok_or(Broken)?,
+        shared_expert_width: shared.ok_or(Broken)?,
         dense_layers: small(dense),
         expert_interval: small(interval),
-        router_biases: biases?,
-        shared_expert_gates: gates?,
+        router_biases: biases.ok_or(Broken)?,
+        shared_expert_gates: gates.ok_or(Broken)?,
     }))
 }
 
@@ -101,8 +105,8 @@ fn check_order(
     dense: u64,
     interval: u64,
     problems: &mut Problems,
-) -> Option<()> {
-    let layers = layers?;
+) -> Result<(), Broken> {
+    let layers = layers.ok_or(Broken)?;
     let (leading, every) = (&section.dense_layers, &section.expert_interval);
     if dense >= layers {
         problems.add_anywhere(
@@ -110,7 +114,7 @@ fn check_order(
             format!("`model.dense_layers` is {dense}, which leaves none of the {layers} layers with experts"),
             "give fewer, or describe a dense network without `experts`",
         );
-        return None;
+        return Err(Broken);
     }
     if !(layers - dense).is_multiple_of(interval) {
         let rest = layers - dense;
@@ -119,9 +123,9 @@ fn check_order(
             format!("`model.expert_interval` is {interval}, which does not divide the {rest} layers after the leading dense ones"),
             "the last layer has experts: give an interval that divides them",
         );
-        return None;
+        return Err(Broken);
     }
-    Some(())
+    Ok(())
 }
 
 /// The width of dense layers: needed where there are any, 0 where not, and then no key of the user's own.

@@ -21,6 +21,9 @@ const LARGEST_VOCABULARY: u64 = 1 << 26;
 /// What may be dropped.
 const DROPOUT: RangeInclusive<f64> = 0.0..=0.99;
 
+/// A part that is broken, which is reported already.
+struct Broken;
+
 /// The network of a section over its bases.
 pub(crate) fn complete(
     section: &ModelSection,
@@ -41,8 +44,8 @@ pub(crate) fn complete(
     let heads = required(&section.heads, "heads", WIDEST_HIDDEN, 40, problems);
     let experts = experts::experts(section, layers, origin, problems);
     let feed_forward_width = match experts {
-        Some(experts) => experts::dense_width(section, layers, experts, origin, problems),
-        None => None,
+        Ok(experts) => experts::dense_width(section, layers, experts, origin, problems),
+        Err(Broken) => None,
     };
     let vocabulary = &section.vocabulary;
     let vocabulary = required(
@@ -63,7 +66,7 @@ pub(crate) fn complete(
         field.at_most(MOST_NORMS, path, problems);
     }
     let (layers, hidden, heads) = (layers?, hidden?, heads?);
-    let latent_attention = attention::latent(section, origin, problems)?;
+    let latent_attention = attention::latent(section, origin, problems).ok()?;
     let key_value_heads = attention::key_value_heads(section, heads, latent_attention, problems)?;
     let head_width = attention::head_width(section, hidden, heads, latent_attention, problems)?;
     let layers = small(layers);
@@ -81,9 +84,9 @@ pub(crate) fn complete(
         normalization: section.normalization.or_default(Normalization::RmsNorm)?,
         biases: section.biases.or_default(Biases::None)?,
         learned_positions: positions.or_default(0)?,
-        experts: experts?,
+        experts: experts.ok()?,
         latent_attention,
-        windows: attention::windows(section, problems)?,
+        windows: attention::windows(section, problems).ok()?,
         prediction_layers: prediction_layers(section, problems)?,
         small_parts: small_parts(section, problems)?,
         numerics: numerics(section, problems)?,

@@ -13,6 +13,7 @@ use crate::transformer::{Biases, Normalization, Positions};
 #[serde(rename_all = "snake_case")]
 pub(super) enum Name {
     Chatglm,
+    Dbrx,
     Falcon,
     GptBigcode,
     Minicpm,
@@ -26,6 +27,7 @@ impl Name {
     pub(super) fn read(self, config: &mut Config, shape: &mut Shape) {
         match self {
             Self::Chatglm => chatglm(config, shape),
+            Self::Dbrx => dbrx(config, shape),
             Self::Falcon => falcon(config, shape),
             Self::GptBigcode => gpt_bigcode(config, shape),
             Self::Minicpm => minicpm(config),
@@ -160,6 +162,28 @@ fn mpt(config: &mut Config, shape: &mut Shape) {
     {
         let text = format!("`ffn_type` `{block}` is not modelled");
         config.refuse("ffn_type", text, "known is `mptmlp`");
+    }
+}
+
+/// Its fields on attention and experts are nested.
+fn dbrx(config: &mut Config, shape: &mut Shape) {
+    let attention = config.value("attn_config").cloned().unwrap_or_default();
+    let block = config.value("ffn_config").cloned().unwrap_or_default();
+    let nested = |fields: &Json, name: &str| fields.get(name).and_then(Json::as_u64);
+    if let Some(groups) = nested(&attention, "kv_n_heads") {
+        shape.key_value_heads.count = groups.max(1);
+    }
+    if let Some(base) = attention.get("rope_theta").and_then(Json::as_f64) {
+        shape.numerics.rotary_base = base;
+    }
+    if let Some(experts) = &mut shape.experts {
+        for (name, size) in [
+            ("moe_num_experts", &mut experts.experts),
+            ("moe_top_k", &mut experts.experts_per_token),
+            ("ffn_hidden_size", &mut experts.expert_width),
+        ] {
+            size.count = nested(&block, name).unwrap_or(size.count).max(1);
+        }
     }
 }
 

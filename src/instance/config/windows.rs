@@ -42,9 +42,10 @@ pub(super) fn read(config: &mut Config, of: Option<&WindowsOf>, layers: u64) -> 
         return None;
     }
     let field = names("window");
-    let window = match config.is_absent(field) {
-        true => of.tokens,
-        false => config.count(field, 0),
+    let window = if config.is_absent(field) {
+        of.tokens
+    } else {
+        config.count(field, 0)
     };
     if window == 0 {
         return None;

@@ -267,3 +267,41 @@ fn what_costs_do_not_cover_is_refused_not_planned_as_dense() {
         );
     }
 }
+
+/// Families of which no digits were found, to those that are published.
+#[test]
+fn other_mixtures_of_experts_are_as_large_as_their_cards_say() {
+    let phi = r#"{ "model_type": "phimoe", "hidden_size": 4096, "num_hidden_layers": 32,
+        "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 6400, "vocab_size": 32064,
+        "num_local_experts": 16, "num_experts_per_tok": 2, "attention_bias": true, "lm_head_bias": true,
+        "router_jitter_noise": 0.01, "input_jitter_noise": 0.01, "tie_word_embeddings": false }"#;
+    let dbrx = r#"{ "model_type": "dbrx", "d_model": 6144, "n_heads": 48, "n_layers": 40, "vocab_size": 100352,
+        "attn_config": { "clip_qkv": 8, "kv_n_heads": 8, "model_type": "", "rope_theta": 500000 },
+        "ffn_config": { "ffn_hidden_size": 10752, "model_type": "", "moe_jitter_eps": 0.01,
+        "moe_loss_weight": 0.05, "moe_num_experts": 16, "moe_top_k": 4 }, "tie_word_embeddings": false }"#;
+    let dots = r#"{ "model_type": "dots1", "hidden_size": 4096, "num_hidden_layers": 62,
+        "num_attention_heads": 32, "num_key_value_heads": 32, "head_dim": 128, "intermediate_size": 10944,
+        "moe_intermediate_size": 1408, "n_routed_experts": 128, "n_shared_experts": 2,
+        "num_experts_per_tok": 6, "first_k_dense_replace": 1, "vocab_size": 152064, "attention_bias": false,
+        "tie_word_embeddings": false }"#;
+    let granite = r#"{ "model_type": "granitemoe", "hidden_size": 1536, "num_hidden_layers": 32,
+        "num_attention_heads": 24, "num_key_value_heads": 8, "intermediate_size": 512, "vocab_size": 49155,
+        "num_local_experts": 40, "num_experts_per_tok": 8, "attention_bias": false,
+        "tie_word_embeddings": true }"#;
+    for (config, total, active) in [
+        (phi, 41.9, 6.6),
+        (dbrx, 132.0, 36.0),
+        (dots, 142.0, 14.0),
+        (granite, 3.3, 0.8),
+    ] {
+        let network = read_config(config).unwrap_or_else(|error| panic!("{config}: {error}"));
+        let close =
+            |count: u64, published: f64| (count as f64 / 1e9 / published - 1.0).abs() < 0.12;
+        assert!(
+            (network.parameters() as f64 / 1e9 / total - 1.0).abs() < 0.03,
+            "{total}: {network:?}"
+        );
+        let used = network.active_parameters(Active::All);
+        assert!(close(used, active), "{active}: {used}");
+    }
+}
