@@ -11,7 +11,7 @@ use crate::axis::Axis;
 use crate::choice::choice;
 use crate::cluster::{Accelerator, Cluster};
 use crate::framework::support::Aspect;
-use crate::framework::{CrossEntropy, Framework, LoggedMemory};
+use crate::framework::{CrossEntropy, Dispatcher, ExpertSplit, Framework, LoggedMemory};
 use crate::layout::AttentionKernel;
 use crate::reading::{Problems, Source, SourceKind, Value, document};
 use crate::transformer::Transformer;
@@ -213,6 +213,8 @@ struct SourceHabits {
     dropout: Option<f64>,
     /// What its peaks count.
     peaks: Option<LoggedMemory>,
+    experts: Option<ExpertSplit>,
+    dispatcher: Option<Dispatcher>,
 }
 
 impl SourceHabits {
@@ -228,6 +230,12 @@ impl SourceHabits {
         }
         if let Some(share) = self.dropout {
             framework.usual_dropout = share;
+        }
+        if let Some(split) = self.experts {
+            framework.usual_expert_tensor_parallel = split;
+        }
+        if let Some(dispatcher) = self.dispatcher {
+            framework.speed.dispatcher = dispatcher;
         }
         if let Some(counted) = self.peaks {
             framework.memory.logged_memory = counted;

@@ -13,7 +13,7 @@ use parlayout::laboratory::calibrate::{
     self, Adoption, FitOptions, Observation, Priors, Residuals,
 };
 use parlayout::laboratory::report::{CalibrationDocument, Subject, calibration};
-use parlayout::laboratory::runs::{Run, RunSetups, RunsError, Setup, template};
+use parlayout::laboratory::runs::{Networks, Run, RunSetups, RunsError, Setup, template};
 use parlayout::report::{Colour, Document};
 
 use super::logs::LogArguments;
@@ -190,7 +190,7 @@ fn framework(arguments: &CalibrateArguments, machine: &Machine, rows: &[Run]) ->
     if let Some(name) = &arguments.framework {
         return Ok(machine.framework(Some(name))?);
     }
-    let setups = RunSetups::new(Some(machine.clone()), None)?;
+    let setups = RunSetups::new(Some(machine.clone()), None)?.of(Networks::Any);
     let mut known = rows.iter().filter(|row| row.fault.is_none());
     let Some(first) = known.next() else {
         return Ok(machine.framework(None)?);

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::Result;
 use parlayout::instance;
 use parlayout::laboratory::runs::{
-    self, Assumed, Modelled, Run, RunSetups, RunsFile, Skip, Skipped, fits,
+    self, Assumed, Modelled, Networks, Run, RunSetups, RunsFile, Skip, Skipped, fits,
 };
 
 use super::evaluate::EvaluateFormat;
@@ -43,7 +43,7 @@ pub(crate) fn read(path: &Path) -> Result<RunsFile> {
 pub(crate) fn run(path: &Path, job: &JobArguments, format: EvaluateFormat) -> Result<u8> {
     let file = read(path)?;
     let machine = job.cluster().map(instance::read_machine).transpose()?;
-    let setups = RunSetups::new(machine, job.framework())?;
+    let setups = RunSetups::new(machine, job.framework())?.of(Networks::Any);
     let modelled: Vec<Result<Modelled, Skip>> =
         file.runs.iter().map(|run| setups.model(run)).collect();
     let rows: Vec<Appended> = modelled.iter().map(appended).collect();

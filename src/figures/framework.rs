@@ -47,6 +47,8 @@ figures! {
         /// Dropout of a network with plain feed-forward blocks, as GPT has, where a measured run does not
         /// say; with gated ones there is none.
         usual_dropout: f64 = number("share", 0.0..=1.0).or(Value::Number(0.0));
+        /// Ranks that share each expert where a measured run does not say.
+        usual_expert_tensor_parallel: ExpertSplit = one_of().or(Value::Name("one"));
         /// Virtual stages where a measured run with a pipeline does not state them.
         usual_interleaving: Interleaving = one_of().or(Value::Name("off"));
     }
@@ -244,6 +246,16 @@ choice!(
         FirstAndLast = "first-and-last",
         /// Any number of layers on each stage.
         Free = "free",
+    }
+);
+
+choice!(
+    /// Among how many ranks a framework usually splits each expert.
+    ExpertSplit, "a split of experts" {
+        /// Whole experts.
+        One = "one",
+        /// As many as are tensor-parallel.
+        TensorParallel = "tensor-parallel",
     }
 );
 

@@ -33,6 +33,9 @@ pub(crate) struct BacktestArguments {
         default_value = "0.05"
     )]
     pub(super) max_oom_risk: Vec<f64>,
+    /// Judge the runs of mixtures of experts, and only those; without it, those of dense networks.
+    #[arg(long)]
+    pub(super) experts: bool,
     /// Which runs share a row: those of a group (a sweep) or of a source; by default of a group
     /// where all come from one source.
     #[arg(long, value_name = "WHAT", value_parser = one_of(By::NAMES, By::parse))]

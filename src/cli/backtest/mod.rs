@@ -13,7 +13,7 @@ use parlayout::instance;
 use parlayout::laboratory::backtest::{self, Belief, Case, DrawOptions, LeaveOut};
 use parlayout::laboratory::calibrate::Residuals;
 use parlayout::laboratory::report::backtest::{Answer, BacktestReport, TransferReport, csv, page};
-use parlayout::laboratory::runs::{RunSetups, RunsFile, Skip, Skipped};
+use parlayout::laboratory::runs::{Networks, RunSetups, RunsFile, Skip, Skipped};
 use parlayout::report::{Colour, Document};
 
 pub(crate) use arguments::BacktestArguments;
@@ -33,6 +33,9 @@ pub(crate) fn run(arguments: &BacktestArguments, colour: Colour) -> Result<u8> {
     let machine = machine.transpose()?;
     let given = machine.as_ref().map(|machine| as_given(&machine.cluster));
     let mut setups = RunSetups::new(machine, arguments.framework.as_deref())?;
+    if arguments.experts {
+        setups = setups.of(Networks::Experts);
+    }
     let left_out = arguments.left_out();
     let pooled = left_out.filter(|&by| by != LeaveOut::Group);
     if arguments.priors == Some(Belief::Generic) || pooled.is_some() {

@@ -12,5 +12,5 @@ mod template;
 pub use assumed::{Assumed, assumed};
 pub use model_run::{Modelled, Skip, Skipped, Stated, fits, model};
 pub use record::{Place, Run, RunsError, RunsFile, Status, read};
-pub use setups::{RunSetups, Setup, other_gpu};
+pub use setups::{Networks, RunSetups, Setup, other_gpu};
 pub use template::template;

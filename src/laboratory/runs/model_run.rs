@@ -10,7 +10,9 @@ use crate::cluster::Cluster;
 use crate::cost_model::pipeline::{even_partition, framework_cut};
 use crate::cost_model::prediction::Prediction;
 use crate::cost_model::{self, Costs, Vocabulary};
-use crate::framework::{Framework, Interleaving, LoggedPeak, Partition};
+use crate::framework::{
+    Dispatcher, ExpertSplit, Framework, Interleaving, LoggedPeak, Partition,
+};
 use crate::job::Job;
 use crate::layout::{
     AttentionKernel, Checkpointing, Combination, Layout, Recompute, RmsNormKernel, Schedule,
@@ -18,7 +20,7 @@ use crate::layout::{
 };
 use crate::quantity::BytesPerSecond;
 use crate::transformer::FeedForward;
-use crate::workload::{FlopConvention, Optimizer, Precision, Workload};
+use crate::workload::{FlopConvention, Optimizer, Precision, USUAL_IMBALANCE, Workload};
 
 use super::network::{demand_modelled, transformer};
 use super::record::{Run, Status};
@@ -180,6 +182,12 @@ pub fn model(run: &Run, setup: &Setup) -> Result<Modelled, Skip> {
     demand_modelled(run)?;
     let (mut cluster, mut framework) = (sized(run, &setup.cluster)?, setup.framework.clone());
     Stated::of(run).apply(&mut cluster, &mut framework);
+    if let Some(dispatcher) = dispatcher(run)? {
+        framework.speed.dispatcher = dispatcher;
+    }
+    if run.variant.contains("EP overlap on") {
+        framework.speed.all_to_all_exposed = OVERLAPPED;
+    }
     let mut transformer = transformer(run)?;
     if transformer.feed_forward == FeedForward::Plain {
         transformer.numerics.hidden_dropout = framework.usual_dropout;
@@ -212,6 +220,19 @@ pub fn model(run: &Run, setup: &Setup) -> Result<Modelled, Skip> {
         vocabulary,
         prediction,
         unstated: unstated(run, &setup.framework),
+    })
+}
+
+/// Share of the all-to-all that shows where the framework runs it beside other micro-batches' products
+/// (Megatron-LM, `--overlap-moe-expert-parallel-comm`): what pairs of measured runs with and without it showed.
+const OVERLAPPED: f64 = 0.41;
+
+/// The dispatcher of a run that states one.
+fn dispatcher(run: &Run) -> Result<Option<Dispatcher>, Skip> {
+    choice("dispatcher", &run.dispatcher, |name| match name {
+        "alltoall" | "allgather" => Some(Dispatcher::AllToAll),
+        _ if name.starts_with("deepep") || name == "hybridep" => Some(Dispatcher::Deduplicated),
+        _ => None,
     })
 }
 
@@ -298,14 +319,21 @@ fn workload(run: &Run, framework: &Framework) -> Result<Workload, Skip> {
         precision: precision.unwrap_or(framework.usual_precision),
         optimizer: Optimizer::Adam,
         mfu_convention: FlopConvention::Paper,
-        load_imbalance: crate::workload::USUAL_IMBALANCE,
+        load_imbalance: match run.load_balance.as_str() {
+            "forced" => 1.0,
+            _ => USUAL_IMBALANCE,
+        },
     })
 }
 
 fn layout(run: &Run, job: &Job) -> Result<Layout, Skip> {
     let mut cell = cell(run, &job.framework)?;
-    demand(cell.expert_parallel == 1, || {
-        "expert parallelism is not modelled".to_owned()
+    demand(job.transformer.order().interval == 1, || {
+        "alternating layers of experts are not modelled".to_owned()
+    })?;
+    let (ranks, spread) = (cell.stage_ranks(), cell.expert_ranks());
+    demand(ranks.is_multiple_of(spread), || {
+        format!("experts on {spread} ranks do not divide the {ranks} of a pipeline stage")
     })?;
     let (degrees, gpus) = (cell.gpus(), job.cluster.gpus);
     demand(degrees == u64::from(gpus), || {
@@ -336,7 +364,7 @@ fn layout(run: &Run, job: &Job) -> Result<Layout, Skip> {
         _ => own_cut(job, &cell)?,
     };
     let checkpointing = choice("checkpointing", &run.checkpointing, |name| match name {
-        "selective" => Some(Checkpointing::AttentionCore),
+        "selective" => Some(selective(run)),
         _ => Checkpointing::parse(name),
     })?;
     let recompute = checkpointing.and_then(Checkpointing::recompute);
@@ -354,6 +382,19 @@ fn layout(run: &Run, job: &Job) -> Result<Layout, Skip> {
         combination: cell,
         stages: cut.into_iter().map(stage).collect(),
     })
+}
+
+/// What Megatron-LM's modules that are recomputed free; attention's core where none is stated.
+fn selective(run: &Run) -> Checkpointing {
+    let modules: Vec<&str> = run.recompute_modules.split_whitespace().collect();
+    let has = |names: &[&str]| modules.iter().any(|module| names.contains(module));
+    if has(&["moe", "mlp"]) {
+        Checkpointing::FeedForward
+    } else if has(&["layernorm", "moe_act", "mla_up_proj"]) {
+        Checkpointing::Light
+    } else {
+        Checkpointing::AttentionCore
+    }
 }
 
 /// The layers of each stage as the framework cuts them, which a run that was measured had; evenly where its
@@ -425,7 +466,12 @@ fn cell(run: &Run, framework: &Framework) -> Result<Combination, Skip> {
         data_parallel: stated(run.data_parallel, "data-parallel degree")?,
         context_parallel: usually_one(run.context_parallel),
         expert_parallel: usually_one(run.expert_parallel),
-        expert_tensor_parallel: 1,
+        expert_tensor_parallel: run.expert_tensor_parallel.unwrap_or({
+            match framework.usual_expert_tensor_parallel {
+                ExpertSplit::One => 1,
+                ExpertSplit::TensorParallel => tensor_parallel,
+            }
+        }),
         virtual_stages: usually_one(run.virtual_stages),
         micro_batch: stated(run.micro_batch, "micro-batch")?,
         sequence_parallel: if split {

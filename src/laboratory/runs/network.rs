@@ -18,27 +18,14 @@ const USUAL_VOCABULARY: u64 = 50_304;
 /// Refuses a run of what the cost model does not know: it would be predicted as another run. Its network
 /// is read all the same.
 pub(super) fn demand_modelled(run: &Run) -> Result<(), Skip> {
-    let more = |count: Option<u64>, least: u64| count.is_some_and(|count| count > least);
-    let named = named(run).and_then(Result::ok);
-    let named = |has: fn(&Transformer) -> bool| named.as_ref().is_some_and(has);
     let adapters = matches!(run.task.as_str(), "lora" | "qlora");
     let moves = !matches!(run.offload.as_str(), "" | "none");
+    let windows = run.sliding_window.is_some_and(|tokens| tokens > 0)
+        || has_preset(run, |named| named.windows.is_some());
     let unknown = [
         (
-            more(run.experts.map(u64::from), 1) || named(|it| it.experts.is_some()),
-            "mixtures of experts are",
-        ),
-        (
-            more(run.key_value_rank, 0) || named(|it| it.latent_attention.is_some()),
-            "multi-head latent attention is",
-        ),
-        (
-            more(run.sliding_window, 0) || named(|it| it.windows.is_some()),
-            "sliding-window attention is",
-        ),
-        (
-            more(run.prediction_layers.map(u64::from), 0) || named(|it| it.prediction_layers > 0),
-            "multi-token prediction is",
+            windows && !has_experts(run),
+            "sliding-window attention of dense networks is",
         ),
         (adapters, "adapters (LoRA) are"),
         (moves, "offload to the host is"),
@@ -47,6 +34,18 @@ pub(super) fn demand_modelled(run: &Run) -> Result<(), Skip> {
         Some((_, what)) => Err(Skip(format!("{what} not modelled"))),
         None => Ok(()),
     }
+}
+
+/// Whether a run trained a mixture of experts.
+pub(super) fn has_experts(run: &Run) -> bool {
+    run.experts.is_some_and(|count| count > 1)
+        || has_preset(run, |named| named.experts.is_some())
+}
+
+/// Whether the preset that a row names instead of a shape is so.
+fn has_preset(run: &Run, is_so: fn(&Transformer) -> bool) -> bool {
+    let named = named(run).and_then(Result::ok);
+    named.as_ref().is_some_and(is_so)
 }
 
 /// The preset that a row names which states no shape.

@@ -54,7 +54,7 @@ macro_rules! run {
         pub(super) const OPTIONAL: &[&str] = &[$($name,)+ "grade"];
         /// Columns of what is not modelled, or of how a figure was found.
         pub(super) const UNUSED: &[&str] = &[
-            "expert_tensor_parallel", "recompute_modules", "lora_rank", "moe_dispatcher", "derived",
+            "lora_rank", "derived",
         ];
 
         fn parse(fields: &Fields) -> Run {
@@ -161,6 +161,12 @@ run! {
         context_parallel: Option<u32> = degree("context_parallel");
         /// Expert-parallel degree.
         expert_parallel: Option<u32> = degree("expert_parallel");
+        /// Expert-tensor-parallel degree.
+        expert_tensor_parallel: Option<u32> = degree("expert_tensor_parallel");
+        /// How tokens are sent to experts.
+        dispatcher: String = lower_case("moe_dispatcher");
+        /// Modules that are recomputed, separated by blanks.
+        recompute_modules: String = lower_case("recompute_modules");
         /// Model chunks a pipeline rank.
         virtual_stages: Option<u32> = degree("virtual_stages");
         /// Pipeline schedule.

@@ -10,6 +10,7 @@ use crate::framework::Framework;
 use crate::layout::Sharding;
 
 use super::model_run::{Modelled, Skip, model, reached_of_line_rate, readable};
+use super::network::has_experts;
 use super::record::Run;
 
 /// GPUs whose memory sources do not state, and the data-sheet clusters that stand in.
@@ -45,8 +46,22 @@ pub struct RunSetups {
     framework: Option<String>,
     /// Where the cluster of a row comes from, if none is given.
     origin: ClusterOrigin,
+    /// Runs of which networks are modelled.
+    networks: Networks,
     /// Setups by preset of the cluster (empty: the given one) and framework.
     known: RefCell<HashMap<(&'static str, String), Setup>>,
+}
+
+/// Runs of which networks are modelled. What is known of the errors of dense networks says little of
+/// mixtures of experts, so that they are judged apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Networks {
+    /// Dense ones.
+    Dense,
+    /// Mixtures of experts.
+    Experts,
+    /// All.
+    Any,
 }
 
 /// Where the cluster of a row comes from.
@@ -72,6 +87,7 @@ impl RunSetups {
             machine,
             framework: framework.map(ToOwned::to_owned),
             origin: ClusterOrigin::Source,
+            networks: Networks::Dense,
             known: RefCell::default(),
         })
     }
@@ -83,6 +99,12 @@ impl RunSetups {
             origin: ClusterOrigin::DataSheet,
             ..self
         }
+    }
+
+    /// The same for runs of these networks; without it, of dense ones.
+    #[must_use]
+    pub fn of(self, networks: Networks) -> Self {
+        Self { networks, ..self }
     }
 
     /// Cluster and framework for a row. The cluster is the given one; the one where its source is known
@@ -152,6 +174,15 @@ impl RunSetups {
     /// The reason why the row cannot be modelled.
     pub fn model(&self, run: &Run) -> Result<Modelled, Skip> {
         readable(run)?;
+        match (self.networks, has_experts(run)) {
+            (Networks::Dense, true) => {
+                return Err(Skip("mixtures of experts are judged apart".to_owned()));
+            }
+            (Networks::Experts, false) => {
+                return Err(Skip("dense networks are judged apart".to_owned()));
+            }
+            _ => {}
+        }
         model(run, &self.setup(run)?)
     }
 }
