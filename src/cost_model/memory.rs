@@ -90,7 +90,12 @@ pub fn buffers(rank: &Rank<'_>, layer_parameters: f64) -> Bytes {
     } else {
         Bytes::ZERO
     };
-    job.cluster.accelerator.workspace + rank.boundary() * retained + (gathered + working)
+    let gpu = &job.cluster.accelerator;
+    let grouped = match rank.experts {
+        Some(_) => gpu.workspace_experts,
+        None => Bytes::ZERO,
+    };
+    gpu.workspace + grouped + rank.boundary() * retained + (gathered + working)
 }
 
 /// Probability that a GPU with `capacity` runs out of memory at a predicted `peak`: logistic in

@@ -29,6 +29,10 @@ figures! {
         peak_fp8: Option<FlopsPerSecond> = quantity("TFLOP/s", SMALLEST..=LARGEST).optional();
         /// Memory that libraries of matrix products keep as workspace.
         workspace: Bytes = quantity("MiB", 0.0..=LARGEST_MEMORY).or(Value::Number(0.0));
+        /// What products of groups of experts keep beyond that: four workspaces of Transformer Engine, of 32 MiB from
+        /// Hopper on and 4 MiB before (functional tests of Megatron-LM).
+        workspace_experts: Bytes =
+            quantity("MiB", 0.0..=LARGEST_MEMORY).or(Value::Number(134_217_728.0));
     }
 }
 

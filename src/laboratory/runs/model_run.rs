@@ -319,9 +319,10 @@ fn workload(run: &Run, framework: &Framework) -> Result<Workload, Skip> {
         precision: precision.unwrap_or(framework.usual_precision),
         optimizer: Optimizer::Adam,
         mfu_convention: FlopConvention::Paper,
+        // Published speeds are of balanced routing unless they say otherwise.
         load_imbalance: match run.load_balance.as_str() {
-            "forced" => 1.0,
-            _ => USUAL_IMBALANCE,
+            "natural" => USUAL_IMBALANCE,
+            _ => 1.0,
         },
     })
 }
