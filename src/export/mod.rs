@@ -243,9 +243,12 @@ fn unwritten(dialect: &Dialect, instance: &Instance) -> Option<String> {
     // Others take the network by its name.
     let shapes_it = dialect.has_column("hidden");
     let parts = [
-        (transformer.experts.is_some(), "its experts"),
         (
-            shapes_it && transformer.latent_attention.is_some(),
+            transformer.experts.is_some() && !dialect.has_column("experts_per_token"),
+            "its experts",
+        ),
+        (
+            shapes_it && transformer.latent_attention.is_some() && !dialect.has_column("latent"),
             "latent attention",
         ),
         (
@@ -253,7 +256,9 @@ fn unwritten(dialect: &Dialect, instance: &Instance) -> Option<String> {
             "windows of attention",
         ),
         (
-            shapes_it && transformer.prediction_layers > 0,
+            shapes_it
+                && transformer.prediction_layers > 0
+                && !dialect.has_column("prediction_layers"),
             "layers that predict further tokens",
         ),
     ];

@@ -8,7 +8,7 @@ use crate::instance::Instance;
 use crate::job::Job;
 use crate::layout::{Layout, Recompute, Sharding};
 use crate::layout_argument;
-use crate::transformer::{Embeddings, FeedForward, QueryKeyNorms};
+use crate::transformer::{Embeddings, FeedForward, QueryKeyNorms, Transformer};
 
 /// The columns with the layers of every stage that are recomputed, by mode.
 pub(crate) const RECOMPUTED: [&str; Recompute::COUNT] = [
@@ -124,6 +124,7 @@ fn of_job(job: &Job, accumulation: u64) -> Facts {
         .with("tied", Some(transformer.embeddings == Embeddings::Tied))
         .with("normalization", Some(transformer.normalization))
         .with("biases", Some(transformer.biases));
+    experts_of(transformer, &mut facts);
     let has_norms = transformer.small_parts.query_key_norms != QueryKeyNorms::None;
     facts.set("query_key_norms", has_norms);
     facts.set("layer_norms", transformer.small_parts.layer_norms);
@@ -139,6 +140,28 @@ fn of_job(job: &Job, accumulation: u64) -> Facts {
     facts.set("hidden_dropout", numerics.hidden_dropout);
     facts.set("attention_dropout", numerics.attention_dropout);
     facts
+}
+
+/// Notes experts, latent attention and layers for further tokens of a network that has them.
+fn experts_of(transformer: &Transformer, facts: &mut Facts) {
+    if let Some(experts) = transformer.experts {
+        facts.set("experts", experts.experts);
+        facts.set("experts_per_token", experts.experts_per_token);
+        facts.set("expert_width", experts.expert_width);
+        facts.set("shared_expert_width", experts.shared_expert_width);
+        facts.set("dense_layers", experts.dense_layers);
+    }
+    if let Some(latent) = transformer.latent_attention {
+        facts.set("latent", true);
+        facts.set("query_rank", latent.query_rank);
+        facts.set("key_value_rank", latent.key_value_rank);
+        facts.set("unrotated_width", latent.unrotated_width);
+        facts.set("rotated_width", latent.rotated_width);
+        facts.set("value_width", latent.value_width);
+    }
+    if transformer.prediction_layers > 0 {
+        facts.set("prediction_layers", transformer.prediction_layers);
+    }
 }
 
 /// The axes that facts state, and the layers of the stages, as `evaluate --layout` takes them.

@@ -43,7 +43,7 @@ fn pipeline_own(facts: &mut Facts) {
     match first_and_last(&layers).filter(|_| even_chunks) {
         None => facts.set(
             "megatron_layout",
-            layout_string(&chunks(&layers, chunks_each)),
+            layout_string(&chunks(&layers, chunks_each), facts.number("prediction_layers")),
         ),
         Some(ends) => {
             if chunks_each > 1 {
@@ -85,7 +85,8 @@ fn is_group(group: u64, stages: u64, micro_batches: u64) -> bool {
 }
 
 /// Stages between bars: `E` the embedding, `t` a layer, `L` the loss; `x*n` repeats.
-fn layout_string(chunks: &[u32]) -> String {
+/// `m` a layer that predicts further tokens.
+fn layout_string(chunks: &[u32], further: Option<u64>) -> String {
     let transformers = |layers: u32| match layers {
         0 => String::new(),
         1 => "t".to_owned(),
@@ -109,6 +110,7 @@ fn layout_string(chunks: &[u32]) -> String {
         }
     }
     string.push_str(&transformers(last));
+    string.push_str(&"m".repeat(further.unwrap_or(0) as usize));
     string.push('L');
     string
 }
@@ -322,7 +324,7 @@ fn counted_neutral(facts: &mut Facts, stages: u64, [embedding, loss]: [bool; 2])
 }
 
 /// The modules whose outputs little work brings back.
-const LIGHT: &str = "layernorm moe_act mla_up_proj";
+const LIGHT: [&str; 3] = ["layernorm", "moe_act", "mla_up_proj"];
 
 const MODES: &str = "it recomputes whole layers, the same number at the start of every model chunk, or one \
      module of every layer";
@@ -336,7 +338,13 @@ fn recompute_own(facts: &mut Facts) -> Result<(), String> {
             "full"
         }
         Some(Checkpointing::FeedForward) => {
-            facts.set("megatron_modules", "mlp");
+            let has_experts = facts.text("experts").is_some();
+            let modules = match (has_experts, facts.text("megatron_expert_layers")) {
+                (false, _) => "mlp",
+                (true, None) => "moe",
+                (true, Some(_)) => "mlp moe",
+            };
+            facts.set("megatron_modules", modules);
             "selective"
         }
         Some(Checkpointing::AttentionCore) => {
@@ -344,7 +352,11 @@ fn recompute_own(facts: &mut Facts) -> Result<(), String> {
             "selective"
         }
         Some(Checkpointing::Light) => {
-            facts.set("megatron_modules", LIGHT);
+            let has = |column: &str| facts.text(column).is_some();
+            let used = [true, has("experts"), has("latent")];
+            let modules = LIGHT.iter().zip(used).filter(|(_, is_used)| *is_used);
+            let modules: Vec<&str> = modules.map(|(module, _)| *module).collect();
+            facts.set("megatron_modules", modules.join(" "));
             "selective"
         }
         None => {
@@ -403,10 +415,12 @@ fn recompute_neutral(facts: &mut Facts) {
         Some("full") => facts.note("checkpointing", Some("full")),
         Some("selective") => {
             let modules = facts.text("megatron_modules").unwrap_or("core_attn");
-            let mode = match modules.trim_matches(['[', ']', '"', '\'']) {
-                "mlp" => "feed-forward",
+            let modules = modules.trim_matches(['[', ']', '"', '\'']);
+            let are = |known: &[&str]| modules.split(' ').all(|module| known.contains(&module));
+            let mode = match modules {
                 "core_attn" => "selective",
-                LIGHT => "light",
+                _ if are(&["mlp", "moe"]) => "feed-forward",
+                _ if are(&LIGHT) => "light",
                 _ => "other",
             };
             facts.note("checkpointing", Some(mode));
@@ -501,7 +515,7 @@ mod tests {
     fn a_layout_string_lists_every_stage() {
         let check = |layers: &[u32], virtual_stages: u32, expected: &str| {
             let chunks = chunks(layers, virtual_stages);
-            assert_eq!(layout_string(&chunks), expected);
+            assert_eq!(layout_string(&chunks, None), expected);
             assert_eq!(chunks_of_string(expected), Some(chunks));
         };
         check(&[3, 2, 2, 3, 1], 1, "Et*3|(t*2|)*2,t*3|tL");

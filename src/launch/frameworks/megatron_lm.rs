@@ -47,6 +47,8 @@ const ROWS: &[Row] = &[
     number("pipeline_model_parallel_size", "pipeline_parallel").or("1"),
     number("context_parallel_size", "context_parallel").or("1"),
     number("expert_model_parallel_size", "expert_parallel").or("1"),
+    // By default as many as are tensor-parallel.
+    number("expert_tensor_parallel_size", "expert_tensor_parallel"),
     switch("sequence_parallel", "sequence_parallel"),
     number(
         "microbatch_group_size_per_virtual_pipeline_stage",
@@ -149,6 +151,20 @@ const ROWS: &[Row] = &[
     number("make_vocab_size_divisible_by", "vocabulary_multiple").or("128"),
     number("world_size", "gpus"),
     number("num_experts", "experts"),
+    number("moe_router_topk", "experts_per_token"),
+    number("moe_ffn_hidden_size", "expert_width"),
+    number("moe_shared_expert_intermediate_size", "shared_expert_width"),
+    text("moe_layer_freq", "megatron_expert_layers"),
+    switch("moe_grouped_gemm", "megatron_grouped_products"),
+    switch("moe_permute_fusion", "megatron_permute_fusion"),
+    text("moe_token_dispatcher_type", "megatron_dispatcher"),
+    switch("multi_latent_attention", "latent"),
+    number("q_lora_rank", "query_rank"),
+    number("kv_lora_rank", "key_value_rank"),
+    number("qk_head_dim", "unrotated_width"),
+    number("qk_pos_emb_head_dim", "rotated_width"),
+    number("v_head_dim", "value_width"),
+    number("mtp_num_layers", "prediction_layers"),
 ];
 
 fn own(facts: &mut Facts) -> Result<(), String> {
@@ -157,7 +173,32 @@ fn own(facts: &mut Facts) -> Result<(), String> {
     precision_own(facts);
     kernels_own(facts);
     network_own(facts);
+    experts_own(facts);
     megatron::own(facts)
+}
+
+/// Experts run as one grouped product; a layer's place says whether it has some.
+fn experts_own(facts: &mut Facts) {
+    if facts.number("query_rank") == Some(0) {
+        facts.take("query_rank");
+    }
+    if facts.number("shared_expert_width") == Some(0) {
+        facts.take("shared_expert_width");
+    }
+    let Some(dense) = facts.take("dense_layers") else {
+        facts.take("expert_tensor_parallel");
+        return;
+    };
+    let dense: u64 = dense.parse().unwrap_or(0);
+    if dense > 0 {
+        let rest = facts.one("layers") - dense;
+        facts.set("megatron_expert_layers", format!("([0]*{dense}+[1]*{rest})"));
+    } else if let Some(width) = facts.text("expert_width").map(str::to_owned) {
+        facts.set("ffn", width);
+    }
+    facts.set("megatron_grouped_products", true);
+    facts.set("megatron_permute_fusion", true);
+    facts.set("megatron_dispatcher", "alltoall");
 }
 
 fn precision_own(facts: &mut Facts) {
@@ -395,6 +436,13 @@ fn remarks(facts: &Facts) -> Vec<String> {
 }
 
 fn network_remarks(facts: &Facts, say: &mut impl FnMut(bool, String)) {
+    say(
+        facts.text("experts").is_some(),
+        "How the router scores, groups, scales and balances is the model's own and not written: see \
+         `--moe-router-score-function`, `--moe-router-load-balancing-type`, `--moe-aux-loss-coeff`, \
+         `--moe-router-enable-expert-bias` and `--moe-router-topk-scaling-factor`."
+            .to_owned(),
+    );
     let norm = facts.text("normalization").unwrap_or_default();
     say(
         norm.starts_with("layernorm-"),
