@@ -111,11 +111,12 @@ impl<'a> Rank<'a> {
         }
     }
 
-    /// The ranks that hold the same routed experts, `edp = tp dp cp / (ep etp)`.
+    /// The ranks that hold the same routed experts, `edp = tp dp cp / (ep etp)`; one at least, also where that
+    /// breaks a rule.
     #[must_use]
     pub fn replicas_of_experts(&self) -> Replicas {
         let ranks = self.combination.expert_ranks().max(1);
-        let all = self.combination.stage_ranks() / ranks;
+        let all = (self.combination.stage_ranks() / ranks).max(1);
         let room = u64::from(self.job.cluster.domain()) / ranks;
         let [all, room] = [all, room].map(|it| u32::try_from(it).unwrap_or(u32::MAX));
         Replicas {

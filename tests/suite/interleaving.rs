@@ -97,7 +97,13 @@ fn brute_force(instance: &Instance) -> Option<Evaluated> {
         } else {
             Vec::new()
         };
-        let rule = instance.job.framework.checkpoint_rule;
+        let job = &instance.job;
+        let is_mixed = job.transformer.order().leading > 0;
+        let rule = match job.framework.checkpoint_rule {
+            // Of layers of two kinds all are recomputed or none.
+            _ if is_mixed => CheckpointRule::AllOrNothing,
+            rule => rule,
+        };
         cuts.into_iter().flat_map(move |cut| {
             let counts = recomputed(rule, &cut).into_iter();
             counts.map(move |counts| Layout {
