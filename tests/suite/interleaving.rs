@@ -18,7 +18,7 @@ use crate::support::{parse, random_text};
 /// Small jobs that may interleave, of a framework that cuts as the job says.
 fn job() -> impl Strategy<Value = Instance> {
     let framework = (0_usize..3, 0_usize..2);
-    (random_text(), 3_u32..=8, 1_u32..=3, framework).prop_map(
+    (random_text(), 4_u32..=8, 1_u32..=3, framework).prop_map(
         |(text, layers, exponent, (checkpointing, partition))| {
             let checkpointing = ["all-or-nothing", "same-count", "free"][checkpointing];
             let partition = ["free", "embedding-and-head"][partition];
