@@ -10,9 +10,7 @@ use crate::cluster::Cluster;
 use crate::cost_model::pipeline::{even_partition, framework_cut};
 use crate::cost_model::prediction::Prediction;
 use crate::cost_model::{self, Costs, Vocabulary};
-use crate::framework::{
-    Dispatcher, ExpertSplit, Framework, Interleaving, LoggedPeak, Partition,
-};
+use crate::framework::{Dispatcher, ExpertSplit, Framework, Interleaving, LoggedPeak, Partition};
 use crate::job::Job;
 use crate::layout::{
     AttentionKernel, Checkpointing, Combination, Layout, Recompute, RmsNormKernel, Schedule,

@@ -38,8 +38,7 @@ pub(super) fn demand_modelled(run: &Run) -> Result<(), Skip> {
 
 /// Whether a run trained a mixture of experts.
 pub(super) fn has_experts(run: &Run) -> bool {
-    run.experts.is_some_and(|count| count > 1)
-        || has_preset(run, |named| named.experts.is_some())
+    run.experts.is_some_and(|count| count > 1) || has_preset(run, |named| named.experts.is_some())
 }
 
 /// Whether the preset that a row names instead of a shape is so.

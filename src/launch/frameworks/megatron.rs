@@ -43,7 +43,10 @@ fn pipeline_own(facts: &mut Facts) {
     match first_and_last(&layers).filter(|_| even_chunks) {
         None => facts.set(
             "megatron_layout",
-            layout_string(&chunks(&layers, chunks_each), facts.number("prediction_layers")),
+            layout_string(
+                &chunks(&layers, chunks_each),
+                facts.number("prediction_layers"),
+            ),
         ),
         Some(ends) => {
             if chunks_each > 1 {

@@ -192,7 +192,10 @@ fn experts_own(facts: &mut Facts) {
     let dense: u64 = dense.parse().unwrap_or(0);
     if dense > 0 {
         let rest = facts.one("layers") - dense;
-        facts.set("megatron_expert_layers", format!("([0]*{dense}+[1]*{rest})"));
+        facts.set(
+            "megatron_expert_layers",
+            format!("([0]*{dense}+[1]*{rest})"),
+        );
     } else if let Some(width) = facts.text("expert_width").map(str::to_owned) {
         facts.set("ffn", width);
     }
