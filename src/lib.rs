@@ -34,6 +34,8 @@ pub mod axis;
 pub mod catalog;
 #[doc(hidden)]
 pub mod change;
+#[doc(hidden)]
+pub mod check;
 mod choice;
 #[doc(hidden)]
 pub mod constraint;

@@ -59,14 +59,35 @@ pub(crate) struct JobArguments {
 impl JobArguments {
     /// The flags as overrides of an instance file, in a fixed order, `--set` last.
     pub(crate) fn overrides(&self) -> Overrides {
+        let all: Vec<&str> = self.set.iter().map(String::as_str).collect();
+        self.overrides_with(&all)
+    }
+
+    /// The same with these assignments of `--set` only.
+    pub(crate) fn overrides_with(&self, assignments: &[&str]) -> Overrides {
         let mut overrides = Overrides::none();
         for (flag, value) in self.flags() {
             overrides.flag(flag, value);
         }
-        for assignment in &self.set {
+        for assignment in assignments {
             overrides.set(assignment);
         }
         overrides
+    }
+
+    /// The assignments of `--set`, with name and value.
+    pub(crate) fn sets(&self) -> impl Iterator<Item = (&str, &str, &str)> {
+        self.set.iter().map(|assignment| {
+            let (name, value) = assignment.split_once('=').unwrap_or((assignment, ""));
+            (assignment.as_str(), name.trim(), value.trim())
+        })
+    }
+
+    /// The value of a flag.
+    pub(crate) fn flag(&self, wanted: &str) -> Option<&str> {
+        let mut flags = self.flags();
+        let found = flags.find(|(flag, _)| *flag == wanted);
+        found.map(|(_, value)| value.as_str())
     }
 
     fn flags(&self) -> impl Iterator<Item = (&'static str, &String)> {

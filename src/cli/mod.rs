@@ -4,6 +4,7 @@ mod backtest;
 mod batch;
 mod calibrate;
 mod catalog;
+mod check;
 mod diff;
 mod evaluate;
 mod explain;
@@ -53,7 +54,7 @@ Start here:
 Exit codes:
   0  solved; the layout obeys every rule; the answer is true
   2  bad input or usage
-  3  proven infeasible; in `evaluate`, a rule is broken
+  3  proven infeasible; in `evaluate` and `check`, a rule is broken or it does not fit
   4  stopped at a limit; what was printed is the best known
   5  in `verify`, the answer is false
 `batch` ends with the worst of its files: 2 before 3 before 4.";
@@ -93,13 +94,15 @@ enum Command {
     Explain(explain::ExplainArguments),
     /// Check an answer of `solve` by another method: every figure, every rule, the whole space.
     Verify(verify::VerifyArguments),
+    /// Check a launch script or configuration file of a framework: legal, fits, how fast, what would be better.
+    Check(check::CheckArguments),
     /// Set two layouts side by side, term by term.
     Diff(diff::DiffArguments),
     /// Score predictions and picks against files of measured runs.
     Backtest(backtest::BacktestArguments),
     /// Fit the cost model to your cluster with the runs that you have.
     Calibrate(calibrate::CalibrateArguments),
-    /// Print the flags of a training framework for the solved layout.
+    /// Write the solved layout as the settings of a training framework.
     Export(export::ExportArguments),
     /// List the presets and where their figures come from.
     Catalog(catalog::CatalogArguments),
@@ -130,6 +133,7 @@ pub(crate) fn run() -> Result<ExitCode> {
         Command::Evaluate(arguments) => evaluate::run(&arguments, colour)?,
         Command::Explain(arguments) => explain::run(&arguments, colour)?,
         Command::Verify(arguments) => verify::run(&arguments, colour)?,
+        Command::Check(arguments) => check::run(&arguments, colour)?,
         Command::Diff(arguments) => diff::run(&arguments, colour)?,
         Command::Backtest(arguments) => backtest::run(&arguments, colour)?,
         Command::Calibrate(arguments) => calibrate::run(arguments, colour)?,

@@ -21,7 +21,7 @@ choice!(
     Target {
         /// Command-line flags of Megatron-LM.
         MegatronLm = "megatron-lm",
-        /// Assignments to a configuration of Megatron-Bridge or NeMo.
+        /// Assignments to a configuration of Megatron-Bridge or `NeMo`.
         MegatronBridge = "megatron-bridge",
         /// torchtitan's TOML.
         Torchtitan = "torchtitan",
@@ -41,7 +41,7 @@ choice!(
         LlamaFactory = "llama-factory",
         /// Command-line flags of ms-swift on Megatron.
         MsSwift = "ms-swift",
-        /// MaxText's YAML.
+        /// `MaxText`'s YAML.
         MaxText = "maxtext",
     }
 );

@@ -75,6 +75,11 @@ impl Overrides {
         });
     }
 
+    /// Adds others, which come later.
+    pub fn extend(&mut self, others: &Self) {
+        self.list.extend(others.list.iter().cloned());
+    }
+
     /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -47,6 +47,7 @@ pub struct Release {
 }
 
 /// A release that files are written for.
+#[must_use]
 pub const fn release(name: &'static str) -> Release {
     Release {
         name,
@@ -129,6 +130,9 @@ pub enum Launcher {
     Command(&'static str),
 }
 
+/// Largest number that is read, the longest sequence: products of two stay far from overflow.
+const LARGEST: u64 = 1 << 27;
+
 /// A key of a framework's files.
 pub struct Row {
     /// The keys that state it, apart by `|`: the first is written, all are read.
@@ -169,21 +173,25 @@ const fn row(keys: &'static str, column: &'static str, form: Form) -> Row {
 }
 
 /// A whole number.
+#[must_use]
 pub const fn number(keys: &'static str, column: &'static str) -> Row {
     row(keys, column, Form::Number)
 }
 
 /// Any text or number.
+#[must_use]
 pub const fn text(keys: &'static str, column: &'static str) -> Row {
     row(keys, column, Form::Text)
 }
 
 /// A switch, which usually is off.
+#[must_use]
 pub const fn switch(keys: &'static str, column: &'static str) -> Row {
     row(keys, column, Form::Switch).or("false")
 }
 
 /// A choice.
+#[must_use]
 pub const fn words(
     keys: &'static str,
     column: &'static str,
@@ -193,6 +201,7 @@ pub const fn words(
 }
 
 /// A key that is always written.
+#[must_use]
 pub const fn always(key: &'static str, value: &'static str) -> Row {
     row(key, "", Form::Always(value))
 }
@@ -245,7 +254,7 @@ impl Row {
         match self.form {
             Form::Number => {
                 let number: u64 = theirs.replace('_', "").parse().ok()?;
-                Some(number.to_string())
+                (number <= LARGEST).then(|| number.to_string())
             }
             Form::Text => Some(theirs.to_owned()),
             Form::Switch => match theirs.to_ascii_lowercase().as_str() {
@@ -300,13 +309,14 @@ pub(crate) fn read(dialect: &Dialect, settings: &Settings, stated: Facts) -> Fac
         match settings.text(row.keys) {
             // -1 leaves a number to the framework.
             Some("-1") if row.form == Form::Number => {}
-            Some(theirs) => match row.fact(theirs) {
-                Some(ours) => facts.note_at(row.column, ours, place),
-                None => {
+            Some(theirs) => {
+                if let Some(ours) = row.fact(theirs) {
+                    facts.note_at(row.column, ours, place);
+                } else {
                     let key = place.map_or(row.key(), |(key, _)| key);
                     facts.unset.insert(key.to_owned(), theirs.to_owned());
                 }
-            },
+            }
             None if settings.is_usual(row.keys) => {
                 let usual = row.default.and_then(|default| row.fact(default));
                 facts.note(row.column, usual);
@@ -319,6 +329,10 @@ pub(crate) fn read(dialect: &Dialect, settings: &Settings, stated: Facts) -> Fac
         if known(name) {
             facts.unset.insert(name.clone(), written.clone());
         }
+    }
+    // One node is what `torchrun` and its like start unless told otherwise.
+    if facts.number("gpus_per_node").is_some() && settings.is_usual(LAUNCHER[0].keys) {
+        facts.note("nodes", Some(1));
     }
     let started = facts.number("nodes").zip(facts.number("gpus_per_node"));
     facts.note(

@@ -19,10 +19,10 @@ pub(crate) struct Broken {
     pub(crate) cause: String,
 }
 
-fn broken(line: usize, cause: impl ToString) -> Broken {
+fn broken(line: usize, cause: &str) -> Broken {
     Broken {
         line: line as u32,
-        cause: cause.to_string().to_lowercase(),
+        cause: cause.to_lowercase(),
     }
 }
 
@@ -193,7 +193,7 @@ mod tests {
     #[test]
     fn hostile_documents_are_refused() {
         assert!(yaml(&"[".repeat(100_000)).is_err());
-        assert!(yaml(&"a: &x [1]\nb: *x\nc: {").is_err());
+        assert!(yaml("a: &x [1]\nb: *x\nc: {").is_err());
         assert!(yaml(&"- x\n".repeat(100_000)).is_err());
         assert_eq!(toml("a = 1\nb = ").map_err(|it| it.line), Err(2));
         let bomb = "a: &a [x,x]\nb: &b [*a,*a]\nc: [*b,*b]\n";

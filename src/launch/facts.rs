@@ -77,6 +77,10 @@ impl Facts {
     }
 
     /// Replaces what these facts say.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "as `note` takes it: numbers and names alike"
+    )]
     pub(crate) fn set(&mut self, column: &'static str, value: impl ToString) {
         self.fields.insert(column, value.to_string());
     }
@@ -152,6 +156,38 @@ impl Facts {
     pub fn number(&self, column: &str) -> Option<u64> {
         self.text(column)?.parse().ok()
     }
+}
+
+/// These facts, and what follows from them.
+#[must_use]
+pub fn completed(mut facts: Facts) -> Facts {
+    let degrees = ["tensor_parallel", "pipeline_parallel", "context_parallel"];
+    let others = degrees
+        .iter()
+        .fold(1, |all: u64, it| all.saturating_mul(facts.one(it)));
+    let replicas = facts.number("data_parallel");
+    let gpus = replicas.map(|replicas| replicas.saturating_mul(others));
+    facts.note("gpus", gpus.or(facts.number("gpus_about")));
+    let gpus = facts.number("gpus");
+    facts.note("data_parallel", gpus.map(|gpus| (gpus / others).max(1)));
+    let batch = ["accumulation", "data_parallel", "micro_batch"];
+    let batch = batch.map(|column| facts.number(column));
+    let product = batch
+        .iter()
+        .try_fold(1_u64, |all, it| all.checked_mul((*it)?));
+    facts.note("global_batch", product);
+    let layers = facts
+        .number("layers")
+        .zip(facts.number("pipeline_parallel"));
+    let chunks = layers.zip(facts.number("chunk_layers"));
+    let chunks = chunks.and_then(|((layers, stages), chunk)| {
+        let on_a_stage = layers.checked_div(stages)?;
+        Some(on_a_stage.checked_div(chunk)?.max(1))
+    });
+    // A log or script that names none has none.
+    let is_unknown = facts.unset.keys().any(|flag| flag.contains("virtual"));
+    facts.note("virtual_stages", chunks.or((!is_unknown).then_some(1)));
+    facts
 }
 
 /// Reads a layout as the user types it, `tensor_parallel=4,pipeline_parallel=2,micro_batch=1`: the keys

@@ -17,6 +17,6 @@ pub(crate) mod settings;
 mod shell;
 mod shell_words;
 
-pub use facts::{Facts, Place, Problem, layout as stated_layout};
+pub use facts::{Facts, Place, Problem, completed, layout as stated_layout};
 pub use file::{Launch, LaunchError, Stated, launch, read, read_text};
 pub use layout::{facts as facts_of, layout, typed};

@@ -6,8 +6,14 @@ use crate::axis::FlaggedCombination;
 use crate::cost_model::pipeline::chunks_in_order;
 use crate::layout::Combination;
 
+/// Most model chunks of a pipeline: a layer each of any network.
+const MOST_CHUNKS: u64 = 1 << 16;
+
 /// The layers of every model chunk in the order of the network, from those of the stages.
 pub(crate) fn chunks(layers: &[u32], virtual_stages: u32) -> Vec<u32> {
+    if layers.len() as u64 * u64::from(virtual_stages) > MOST_CHUNKS {
+        return layers.to_vec();
+    }
     let combination = Combination {
         pipeline_parallel: layers.len() as u32,
         virtual_stages,

@@ -20,10 +20,10 @@ fn body(syntax: Syntax, entries: &[Entry]) -> String {
             text.push('\n');
             text
         }
-        Syntax::Overrides => entries
-            .iter()
-            .map(|entry| format!("cfg.{} = {}\n", entry.key, leaf(syntax, entry)))
-            .collect(),
+        Syntax::Overrides => {
+            let line = |entry: &Entry| format!("cfg.{} = {}\n", entry.key, leaf(syntax, entry));
+            entries.iter().map(line).collect::<Vec<_>>().concat()
+        }
         Syntax::Toml => toml(entries),
         Syntax::Yaml => nested(entries, "", 0, &yaml_map),
         Syntax::Json => {
@@ -101,10 +101,10 @@ fn toml(entries: &[Entry]) -> String {
     let mut text = String::new();
     for name in firsts(entries.iter().map(section)) {
         let space = if text.is_empty() { "" } else { "\n" };
-        text.push_str(&format!("{space}[{name}]\n"));
+        text.extend([space, "[", name, "]\n"]);
         for entry in entries.iter().filter(|entry| section(entry) == name) {
             let key = entry.key.rsplit('.').next().unwrap_or_default();
-            text.push_str(&format!("{key} = {}\n", leaf(Syntax::Toml, entry)));
+            text.extend([key, " = ", &leaf(Syntax::Toml, entry), "\n"]);
         }
     }
     text

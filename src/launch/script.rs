@@ -59,7 +59,7 @@ pub fn script(dialect: &Dialect, facts: &Facts, entries: &[Entry], comments: &[S
     }
     if let Some(name) = file_name(dialect) {
         let body = render::text(dialect, entries, &[]);
-        text.push_str(&format!("cat > {name} <<'EOF'\n{body}EOF\n"));
+        text.extend(["cat > ", name, " <<'EOF'\n", &body, "EOF\n"]);
     }
     let arguments = match file_name(dialect) {
         Some(_) => Vec::new(),

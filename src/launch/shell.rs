@@ -23,6 +23,15 @@ pub(crate) fn flags(script: &str, given: &BTreeMap<String, String>) -> Settings 
         reader.line = line;
         reader.take(token);
     }
+    // Some programs take their ranks from the environment.
+    for (variable, flag) in [("NNODES", "nnodes"), ("NPROC_PER_NODE", "nproc_per_node")] {
+        let value = reader.variables.get(variable).cloned().flatten();
+        let is_said =
+            reader.flags.values.contains_key(flag) || reader.flags.unset.contains_key(flag);
+        if let Some(value) = value.filter(|_| !is_said) {
+            reader.flags.state(flag.to_owned(), value, 1);
+        }
+    }
     reader.flags
 }
 

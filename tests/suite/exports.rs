@@ -6,7 +6,8 @@ use parlayout::launch::{self, Stated};
 use parlayout::layout::Layout;
 use parlayout::planner::{self, PlanOptions};
 
-use crate::support::{instance_files, project, snapshot};
+use crate::cli;
+use crate::support::{folder, instance_files, project, snapshot};
 
 fn read(name: &str) -> Instance {
     Instance::read(&project(&format!("instances/{name}.toml"))).expect("the project ships it")
@@ -111,7 +112,8 @@ fn layouts_of_shipped_instances_are_said_by_megatron() {
     for path in instance_files() {
         let instance = Instance::read(&path).expect("it is right");
         let name = path.display();
-        if planned(&instance).is_some() {
+        // Mixtures of experts are not written yet.
+        if instance.job.transformer.experts.is_none() && planned(&instance).is_some() {
             assert!(sayable(Target::MegatronLm, &instance).is_some(), "{name}");
         }
     }
@@ -130,4 +132,49 @@ fn releases_are_known_or_refused() {
         "are known for v0.2.2, v0.2.1, v0.2.0, main, not for `v9`",
     );
     check("colossal", "none of the frameworks megatron-lm, ");
+}
+
+#[test]
+fn what_a_framework_cannot_say_costs_what_is_stated() {
+    let file = "instances/llama-3.1-70b-8k-64xh100.toml";
+    let (stdout, stderr) = cli::check(&["export", file, "--to", "axolotl"], 0);
+    assert!(
+        stderr.contains("planned again under its rules, a step takes"),
+        "{stderr}"
+    );
+    assert!(stderr.contains("% more; MFU"), "{stderr}");
+    assert!(
+        stdout
+            .replace("\n# ", " ")
+            .contains("planned again under its rules"),
+        "{stdout}"
+    );
+}
+
+#[test]
+fn a_saved_answer_is_written_or_refused() {
+    let file = "instances/llama-3.1-70b-8k-64xh100.toml";
+    let (answer, _) = cli::check(&["solve", file, "--format", "json"], 0);
+    let path = folder("saved-answer").join("answer.json");
+    std::fs::write(&path, answer).expect("a file for the test");
+    let path = path.to_str().expect("a plain path");
+    let (flags, _) = cli::check(&["export", path, "--to", "megatron-lm"], 0);
+    assert!(
+        flags.contains("--pipeline-model-parallel-size 4"),
+        "{flags}"
+    );
+    let (_, stderr) = cli::check(&["export", path, "--to", "axolotl"], 2);
+    assert!(
+        stderr.contains("axolotl has no `pipeline_parallel = 4`"),
+        "{stderr}"
+    );
+    assert!(
+        stderr.contains("plans under the framework's rules"),
+        "{stderr}"
+    );
+    let (_, stderr) = cli::check(&["export", path, "--to", "axolotl", "--gpus", "8"], 2);
+    assert!(
+        stderr.contains("an answer has its job and layout"),
+        "{stderr}"
+    );
 }

@@ -6,6 +6,7 @@ mod backtest;
 mod batch;
 mod calibration;
 mod catalog_order;
+mod checks;
 mod cli;
 mod constraints;
 mod exhaustive;

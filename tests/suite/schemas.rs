@@ -1,5 +1,6 @@
 //! The shipped JSON Schemas.
 
+use parlayout::check::CheckDocument;
 use parlayout::laboratory::report::CalibrationDocument;
 use parlayout::laboratory::report::backtest::Answer;
 use parlayout::report::Document;
@@ -35,4 +36,5 @@ fn the_shipped_schemas_are_current() {
     check("price.schema.json", &PriceDocument::schema());
     check("pareto.schema.json", &ParetoDocument::schema());
     check("verdict.schema.json", &VerdictDocument::schema());
+    check("check.schema.json", &CheckDocument::schema());
 }

@@ -86,11 +86,6 @@ fn unknown<'a>(facts: &'a Facts, flags: &str) -> Option<(&'a String, &'a String)
     })
 }
 
-/// Whether nobody knows the virtual stages before the script runs.
-pub(super) fn has_unknown_virtual_stages(facts: &Facts) -> bool {
-    unknown(facts, VIRTUAL_STAGES).is_some()
-}
-
 /// What must be known of the job and is not, with the arguments of the command line that state it. A
 /// flag of a script whose value nobody knows is named.
 pub(super) fn missing(facts: &Facts) -> Option<(String, String)> {

@@ -1,10 +1,10 @@
 //! From a log and what is known of its job to a row of runs.
 
 use super::log::{Log, Peak};
-use super::missing::{has_unknown_virtual_stages, missing};
+use super::missing::missing;
 use super::note;
 use crate::laboratory::runs::Run;
-use crate::launch::Facts;
+use crate::launch::{self, Facts};
 
 /// Why a log, which is named first, gives no run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -73,7 +73,7 @@ pub fn run(
     let overruled = note::differences(&stated, &logged, "the log");
     let known = stated.or(logged);
     let launch_overruled = note::differences(&known, &launched, "the launch file");
-    let facts = completed(known.or(launched));
+    let facts = launch::completed(known.or(launched));
     if let Some(reason) = facts.text("refused") {
         return Err(LogError::Refused(name, reason.to_owned()));
     }
@@ -104,33 +104,6 @@ pub fn run(
         .with("peak_memory_gib", peak.map(|peak| peak.memory.gib()))
         .with("peak_stage", peak.and_then(|peak| peak.stage));
     Ok((Run::new(|column| facts.text(column)), note))
-}
-
-/// What follows from other facts.
-fn completed(mut facts: Facts) -> Facts {
-    let degrees = ["tensor_parallel", "pipeline_parallel", "context_parallel"];
-    let degrees = degrees.map(|column| facts.number(column).unwrap_or(1).max(1));
-    let others = degrees.into_iter().fold(1, u64::saturating_mul);
-    let replicas = facts.number("data_parallel");
-    let gpus = replicas.map(|replicas| replicas.saturating_mul(others));
-    facts.note("gpus", gpus.or(facts.number("gpus_about")));
-    let gpus = facts.number("gpus");
-    facts.note("data_parallel", gpus.map(|gpus| (gpus / others).max(1)));
-    let batch = ["accumulation", "data_parallel", "micro_batch"];
-    let batch = batch.map(|column| facts.number(column));
-    facts.note("global_batch", batch.into_iter().product::<Option<u64>>());
-    let layers = facts
-        .number("layers")
-        .zip(facts.number("pipeline_parallel"));
-    let chunks = layers.zip(facts.number("chunk_layers"));
-    let chunks = chunks.and_then(|((layers, stages), chunk)| {
-        let on_a_stage = layers.checked_div(stages)?;
-        Some(on_a_stage.checked_div(chunk)?.max(1))
-    });
-    // A log or script that names none has none.
-    let usual = (!has_unknown_virtual_stages(&facts)).then_some(1);
-    facts.note("virtual_stages", chunks.or(usual));
-    facts
 }
 
 /// The peak with its stage. Ranks count tensor-parallel ranks first, pipeline stages last, in every

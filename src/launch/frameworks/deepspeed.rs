@@ -128,7 +128,7 @@ fn neutral(settings: &Settings, facts: &mut Facts) {
     );
     let is_full = settings.below("activation_checkpointing.").next().is_some();
     facts.note("checkpointing", Some(if is_full { "full" } else { "none" }));
-    for column in ["pipeline_parallel", "virtual_stages"] {
+    for column in ["pipeline_parallel", "context_parallel", "virtual_stages"] {
         facts.note(column, Some(1));
     }
     facts.note("sequence_parallel", Some(false));

@@ -231,6 +231,7 @@ fn neutral(_: &Settings, facts: &mut Facts) {
         facts.number("neox_stages").map(|stages| stages.max(1)),
     );
     facts.note("virtual_stages", Some(1));
+    facts.note("context_parallel", Some(1));
     let is_full = facts.is_on("neox_checkpointing");
     facts.note("checkpointing", Some(if is_full { "full" } else { "none" }));
     let precision = match (facts.text("neox_precision"), facts.is_on("neox_bf16")) {
@@ -265,7 +266,8 @@ fn neutral(_: &Settings, facts: &mut Facts) {
             "megatron-fused"
         }
     });
-    facts.note("attention_kernel", kernel);
+    // Without a configuration attention is Megatron's own, fused.
+    facts.note("attention_kernel", kernel.or(Some("megatron-fused")));
     let learned = facts.text("neox_positions") == Some("learned");
     facts.note(
         "learned_positions",

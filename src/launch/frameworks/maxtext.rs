@@ -1,4 +1,4 @@
-//! MaxText's YAML, which is laid over `base.yml` (`src/MaxText/configs/base.yml`, 2026). `ici_*` is what lies within a
+//! `MaxText`'s YAML, which is laid over `base.yml` (`src/MaxText/configs/base.yml`, 2026). `ici_*` is what lies within a
 //! node or slice, `dcn_*` what goes across. Its circular pipeline is not modelled.
 
 use crate::framework::CheckpointRule;

@@ -83,6 +83,54 @@ pub(super) fn group_size(facts: &Facts) -> Option<u64> {
     (facts.one("virtual_stages") > 1 && group != stages).then_some(group)
 }
 
+/// Groups of micro-batches have at least as many as stages and at most all; a rest is as large as the stages.
+pub(super) fn interleaving(facts: &Facts) -> Option<Problem> {
+    let (stages, chunks) = (facts.one("pipeline_parallel"), facts.one("virtual_stages"));
+    let each = facts
+        .one("micro_batch")
+        .saturating_mul(facts.one("data_parallel"));
+    let count = facts.number("global_batch")? / each;
+    let group = facts.number("megatron_group").unwrap_or(stages).max(1);
+    let is_legal = (stages..=count).contains(&group) && is_group(group, stages, count);
+    if chunks == 1 || stages == 1 || is_legal {
+        return None;
+    }
+    let message = if count < stages {
+        format!(
+            "{count} micro-batches do not fill {stages} interleaved stages: groups go from {stages} to {count}"
+        )
+    } else if group < stages {
+        format!("a group of {group} micro-batches is smaller than {stages} stages")
+    } else {
+        format!(
+            "{count} micro-batches in groups of {group} leave {}, fewer than {stages} stages",
+            count % group
+        )
+    };
+    let repair = if count < stages {
+        format!(
+            "use a global batch of at least stages x micro-batch x replicas, {}",
+            stages.saturating_mul(each)
+        )
+    } else {
+        let group = (stages..=count)
+            .find(|&group| is_group(group, stages, count))
+            .unwrap_or(count);
+        format!("set --microbatch-group-size-per-virtual-pipeline-stage {group}")
+    };
+    Some(Problem {
+        rule: "interleaving_micro_batches",
+        message,
+        repair,
+        source: "Megatron-LM, `core/pipeline_parallel/schedules.py`, `microbatch_group_size_per_vp_stage`",
+        column: if facts.place("megatron_group").is_some() {
+            "megatron_group"
+        } else {
+            "megatron_chunks"
+        },
+    })
+}
+
 fn is_group(group: u64, stages: u64, micro_batches: u64) -> bool {
     micro_batches.is_multiple_of(group) || micro_batches % group >= stages
 }
@@ -278,7 +326,7 @@ fn ends_neutral(facts: &mut Facts, stages: u64) {
         } else {
             rest.is_multiple_of(middle)
         };
-    if !divides || stages < 2 || stages > 1 << 16 {
+    if !divides || !(2..=1 << 16).contains(&stages) {
         facts.problems.push(Problem {
             rule: "layers_cover_stages",
             message: format!(

@@ -1,4 +1,4 @@
-//! Megatron-Bridge and NeMo: assignments to a recipe's configuration (`megatron/bridge/training/config.py`,
+//! Megatron-Bridge and `NeMo`: assignments to a recipe's configuration (`megatron/bridge/training/config.py`,
 //! `models/gpt_provider.py`).
 
 use super::{megatron, megatron_lm};

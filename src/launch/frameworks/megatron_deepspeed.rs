@@ -155,6 +155,7 @@ fn neutral(settings: &Settings, facts: &mut Facts) {
     };
     facts.note("checkpointing", Some(recomputed));
     facts.note("virtual_stages", Some(1));
+    facts.note("context_parallel", Some(1));
     facts.note("kv_heads", facts.number("heads"));
     let width = facts.number("hidden").map(|hidden| {
         let gated = facts.is_on("gated");

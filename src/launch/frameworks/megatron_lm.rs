@@ -5,7 +5,7 @@ use crate::framework::CheckpointRule;
 use crate::launch::dialect::{
     Dialect, Launcher, Limits, Row, Syntax, always, number, release, switch, text, words,
 };
-use crate::launch::facts::Facts;
+use crate::launch::facts::{Facts, Problem};
 use crate::launch::settings::Settings;
 
 /// Megatron-LM recomputes whole layers of every chunk alike; where that cannot be said, all or none.
@@ -509,6 +509,11 @@ fn network_remarks(facts: &Facts, say: &mut impl FnMut(bool, String)) {
         padded != vocabulary,
         format!("The vocabulary is padded from {vocabulary} to {padded} entries."),
     );
+}
+
+/// How micro-batches of an interleaved pipeline break the rule on their groups.
+pub(crate) fn interleaving(facts: &Facts) -> Option<Problem> {
+    megatron::interleaving(facts)
 }
 
 /// What a dump of the arguments at the start of a log says.

@@ -31,6 +31,7 @@ pub(super) const DIALECT: Dialect = Dialect {
     syntax: Syntax::ValuedFlags,
     signs: "max_length|load_safetensors|mcore_model|padding_free",
     rows: &[
+        text("model|load", "model"),
         number("tensor_model_parallel_size", "tensor_parallel").or("1"),
         number("pipeline_model_parallel_size", "pipeline_parallel").or("1"),
         number("context_parallel_size", "context_parallel").or("1"),
@@ -96,7 +97,7 @@ pub(super) const DIALECT: Dialect = Dialect {
     },
     remarks: |facts| {
         vec![format!(
-            "Add `--model` with the path of {}, whose shape and numbers come with it, and your data.",
+            "Put the path of {} in place of `--model`: its shape and numbers come with it. Add your data.",
             facts.text("model").unwrap_or("the network")
         )]
     },
