@@ -83,6 +83,8 @@ pub mod rules;
 #[doc(hidden)]
 pub mod space;
 #[doc(hidden)]
+pub mod timeline;
+#[doc(hidden)]
 pub mod transformer;
 #[doc(hidden)]
 pub mod verify;

@@ -14,6 +14,7 @@ mod instance_arguments;
 mod logs;
 mod price;
 mod progress;
+mod report;
 mod runs;
 mod solve;
 mod verify;
@@ -104,6 +105,8 @@ enum Command {
     Calibrate(calibrate::CalibrateArguments),
     /// Write the solved layout as the settings of a training framework.
     Export(export::ExportArguments),
+    /// Write a saved answer as a page that explains it, or as a trace of one step.
+    Report(report::ReportArguments),
     /// List the presets and where their figures come from.
     Catalog(catalog::CatalogArguments),
     /// Print the completion script of a shell.
@@ -138,6 +141,7 @@ pub(crate) fn run() -> Result<ExitCode> {
         Command::Backtest(arguments) => backtest::run(&arguments, colour)?,
         Command::Calibrate(arguments) => calibrate::run(arguments, colour)?,
         Command::Export(arguments) => export::run(&arguments)?,
+        Command::Report(arguments) => report::run(&arguments)?,
         Command::Catalog(arguments) => catalog::run(&arguments, colour)?,
         Command::Completions { shell } => {
             let mut script = Vec::new();

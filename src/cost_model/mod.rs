@@ -41,4 +41,4 @@ pub(crate) mod step_time;
 pub use coefficients::{Costs, StageExtra, Vocabulary};
 pub use layer::{LayerCosts, LayerMemory};
 pub use model::CostModel;
-pub use step_time::{duration, evaluate, memory_use};
+pub use step_time::{StageWork, duration, evaluate, memory_use, stage_works};

@@ -158,6 +158,48 @@ fn recompute_of_leading(costs: &Costs, index: u32, stage: &Stage) -> Seconds {
     (other.recompute[mode] - costs.layer().recompute[mode]) * count
 }
 
+/// What a stage does with a micro-batch, over all its model chunks.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct StageWork {
+    /// All of it, `T_s`.
+    pub all: Seconds,
+    /// Recomputation of checkpointed layers.
+    pub recompute: Seconds,
+    /// Output layer and loss.
+    pub head: Seconds,
+}
+
+/// The work of each stage on a micro-batch.
+#[must_use]
+pub fn stage_works(costs: &Costs, stages: &[Stage]) -> Vec<StageWork> {
+    let each = costs.layer().time.total();
+    let works = (0..).zip(stages);
+    works
+        .map(|(index, stage)| stage_work(costs, each, (index, stage), &costs.extra(index)))
+        .collect()
+}
+
+/// The work of a stage whose layers take `each`, on a micro-batch.
+#[inline]
+fn stage_work(
+    costs: &Costs,
+    each: Seconds,
+    (index, stage): (u32, &Stage),
+    extra: &StageExtra,
+) -> StageWork {
+    let again = recompute_time(costs, stage);
+    let of_leading = recompute_of_leading(costs, index, stage);
+    let mut all = each * f64::from(stage.layers) + again + extra.time();
+    if let Some((count, other)) = costs.others(index) {
+        all += (other.time.total() - each) * count + of_leading;
+    }
+    StageWork {
+        all,
+        recompute: again + of_leading,
+        head: extra.head,
+    }
+}
+
 /// The work of all stages is shown as their mean, whose sum over the GPUs is all that they do; what is
 /// left of the time of the pipeline is its bubble. With the position of the slowest stage, the first of equals.
 fn step_time(costs: &Costs, stages: &[Stage]) -> (StepTime, usize) {
@@ -170,19 +212,13 @@ fn step_time(costs: &Costs, stages: &[Stage]) -> (StepTime, usize) {
     let mut extras = StageExtra::default();
     for (index, stage) in (0..).zip(stages) {
         let (extra, layers) = (costs.extra(index), f64::from(stage.layers));
-        let again = recompute_time(costs, stage);
-        let of_leading = recompute_of_leading(costs, index, stage);
-        // Work of the stage on a micro-batch, `T_s`.
-        let mut duration = each * layers + again + extra.time();
-        if let Some((count, other)) = costs.others(index) {
-            duration += (other.time.total() - each) * count + of_leading;
+        let work = stage_work(costs, each, (index, stage), &extra);
+        if work.all > longest {
+            (longest, slowest) = (work.all, index as usize);
         }
-        if duration > longest {
-            (longest, slowest) = (duration, index as usize);
-        }
-        sum += duration;
+        sum += work.all;
         all_layers += layers;
-        recompute += again + of_leading;
+        recompute += work.recompute;
         extras.head += extra.head;
         extras.transfer += extra.transfer;
         extras.overhead += extra.overhead;

@@ -2,6 +2,7 @@
 //! another choice, and where two layouts differ.
 
 pub mod binding;
+pub mod degrees;
 mod quantities;
 pub mod reasons;
 pub mod repairs;

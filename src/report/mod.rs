@@ -16,12 +16,14 @@ mod infeasible;
 pub mod layout_text;
 mod notes;
 pub(crate) mod number;
+pub mod page;
 mod pareto;
 pub(crate) mod plot;
 mod price;
 mod solution;
 pub(crate) mod style;
 pub(crate) mod table;
+pub mod trace;
 
 pub use document::Document;
 pub use style::{Colour, Style, shell_word};

@@ -104,12 +104,13 @@ pub fn verify(text: &str, options: &Options) -> Result<VerdictDocument, VerifyEr
     }
 }
 
-/// The instance and the layout of an answer, which obeys its rules.
+/// The instance of an answer, on the number of GPUs that it chose, and its layout, which obeys every rule;
+/// no layout where it has none.
 ///
 /// # Errors
 ///
-/// If the text is no answer of `solve`, its layout breaks a rule, or it has none.
-pub fn saved_layout(text: &str) -> Result<(Instance, Layout), VerifyError> {
+/// If the text is no answer of `solve`, or its layout breaks a rule.
+pub fn saved(text: &str) -> Result<(Instance, Option<Layout>), VerifyError> {
     let read = || -> Result<Answer, Stop> { answer::read(&strict_json::parse(text)?) };
     let answer = read().map_err(|stop| match stop {
         Stop::Failed(error) => error,
@@ -117,9 +118,20 @@ pub fn saved_layout(text: &str) -> Result<(Instance, Layout), VerifyError> {
             VerifyError::Unreadable(format!("`{}`: {}", rejected.place, rejected.cause))
         }
     })?;
-    match answer.outcome.plan() {
-        Some(plan) => Ok((answer.instance, plan.choice.layout.clone())),
-        None => Err(VerifyError::Unreadable(
+    let plan = answer.outcome.plan();
+    let layout = plan.map(|plan| plan.choice.layout.clone());
+    Ok((answer.instance, layout))
+}
+
+/// The instance and the layout of an answer, which obeys its rules.
+///
+/// # Errors
+///
+/// If the text is no answer of `solve`, its layout breaks a rule, or it has none.
+pub fn saved_layout(text: &str) -> Result<(Instance, Layout), VerifyError> {
+    match saved(text)? {
+        (instance, Some(layout)) => Ok((instance, layout)),
+        (_, None) => Err(VerifyError::Unreadable(
             "the answer has no layout".to_owned(),
         )),
     }

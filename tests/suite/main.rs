@@ -21,6 +21,7 @@ mod limits;
 mod logs;
 mod measured;
 mod objectives;
+mod pages;
 mod prices;
 mod properties;
 mod readme;
