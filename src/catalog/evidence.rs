@@ -45,6 +45,8 @@ choice!(
         ContextParallelism = "context-parallelism",
         /// Zero-bubble schedules.
         ZeroBubble = "zero-bubble",
+        /// Experts spread over ranks.
+        ExpertParallelism = "expert-parallelism",
     }
 );
 
@@ -52,6 +54,7 @@ impl Mechanism {
     fn is_used(self, combination: &Combination) -> bool {
         match self {
             Self::ContextParallelism => combination.context_parallel > 1,
+            Self::ExpertParallelism => combination.expert_ranks() > 1,
             Self::ZeroBubble => matches!(
                 combination.schedule,
                 Schedule::ZeroBubble1p | Schedule::ZeroBubble2p
@@ -65,6 +68,7 @@ impl Mechanism {
         match self {
             Self::ContextParallelism => "context parallelism",
             Self::ZeroBubble => "a zero-bubble schedule",
+            Self::ExpertParallelism => "expert parallelism",
         }
     }
 }

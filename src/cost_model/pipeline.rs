@@ -42,7 +42,8 @@ pub fn even_partition(
 /// rule allows no cut, or one that leaves a model chunk empty.
 ///
 /// An interleaved pipeline is cut so that all chunks are equal, or would be if embedding and head
-/// counted as a layer each (Megatron-LM's rule); where any cut is free, else evenly over the stages.
+/// counted as a layer each (Megatron-LM's rule); where any cut is free, else evenly over the stages, or
+/// with no more layers on the first than its leading ones of another kind need.
 #[must_use]
 pub fn framework_cut(
     partition: Partition,
@@ -50,18 +51,35 @@ pub fn framework_cut(
     combination: &Combination,
 ) -> Option<Vec<u32>> {
     let (stages, chunks) = (combination.pipeline_parallel, combination.virtual_stages);
-    if chunks == 1 {
-        let cut = even_partition(partition, transformer, stages)?;
-        let fits = first_short_stage(transformer, combination, &cut).is_none();
-        return fits.then_some(cut);
-    }
+    let is_free = partition == Partition::Free;
     let layers = transformer.layers;
-    let cut = equal_chunks(layers, stages, chunks).or_else(|| match partition {
-        Partition::Free => Some(even(layers, stages)),
-        _ => None,
-    })?;
-    let fits = first_short_stage(transformer, combination, &cut).is_none();
-    fits.then_some(cut)
+    let cut = if chunks == 1 {
+        even_partition(partition, transformer, stages)
+    } else {
+        let free = || is_free.then(|| even(layers, stages));
+        equal_chunks(layers, stages, chunks).or_else(free)
+    };
+    let fits = |cut: &Vec<u32>| first_short_stage(transformer, combination, cut).is_none();
+    let leading = || {
+        is_free
+            .then(|| leading_first(transformer, combination))
+            .flatten()
+    };
+    cut.filter(fits).or_else(leading).filter(fits)
+}
+
+/// As few layers on the first stage as its leading ones of another kind need, the others evenly over the
+/// other stages.
+fn leading_first(transformer: &Transformer, combination: &Combination) -> Option<Vec<u32>> {
+    let others = combination
+        .pipeline_parallel
+        .checked_sub(1)
+        .filter(|&it| it > 0)?;
+    let first = fewest_layers(transformer, combination, 0);
+    let rest = transformer.layers.checked_sub(first)?;
+    let mut cut = vec![first];
+    cut.extend(even(rest, others));
+    Some(cut)
 }
 
 /// One layer fewer on the first and the last stage than on the others, if `stages` divides `L + 2`.

@@ -339,7 +339,13 @@ pub fn least_step_time(job: &Job) -> Seconds {
     if job.cluster.discrepancy.is_some() {
         return Seconds::ZERO;
     }
-    let weights = job.transformer.layer_weights() as f64 * f64::from(job.transformer.layers);
+    let network = &job.transformer;
+    // Experts may run faster than other products: attention's alone bound a mixture.
+    let layer = match network.experts {
+        None => network.layer_weights(),
+        Some(_) => network.attention_weights_split(),
+    };
+    let weights = layer as f64 * f64::from(network.layers);
     let products = Flops::new(6.0 * weights * job.workload.tokens() as f64);
     products / (compute::gemm_throughput(job) * f64::from(job.cluster.gpus))
 }

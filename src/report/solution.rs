@@ -131,14 +131,21 @@ pub(super) fn facts(prediction: &PredictionDocument) -> String {
 fn experts(prediction: &PredictionDocument) -> Option<String> {
     let experts = prediction.experts?;
     let share = |seconds: f64| percent(seconds / prediction.step_time_s);
+    let imbalance = if experts.load_imbalance > 1.0 {
+        let costs = share(experts.imbalance_s);
+        format!(
+            "; a load imbalance of {} costs {costs}",
+            experts.load_imbalance
+        )
+    } else {
+        "; balanced routing".to_owned()
+    };
     Some(format!(
         "{} of each layer per GPU, {} tokens per expert and micro-batch; all-to-all {} of the \
-         step; a load imbalance of {} costs {}",
+         step{imbalance}",
         counted(experts.per_gpu as u32, "expert"),
         grouped(experts.tokens_each.round() as u64),
         share(prediction.time[TimeComponent::AllToAll]),
-        experts.load_imbalance,
-        share(experts.imbalance_s),
     ))
 }
 

@@ -330,15 +330,19 @@ fn runs_beyond_the_cost_model_are_not_predicted_as_others() {
         let reason = predicted(column, value).expect_err("it is not modelled").0;
         assert_eq!(reason, format!("{part} not modelled"));
     };
-    check("experts", "8", "mixtures of experts are");
     check("task", "qlora", "adapters (LoRA) are");
-    check("kv_lora", "512", "multi-head latent attention is");
-    check("sliding_window", "128", "sliding-window attention is");
-    check("mtp_layers", "1", "multi-token prediction is");
+    check(
+        "sliding_window",
+        "128",
+        "sliding-window attention of dense networks is",
+    );
     check("offload", "optimizer 0.5", "offload to the host is");
     for (column, value) in [("task", "sft"), ("offload", "none"), ("kv_lora", "0")] {
         assert!(predicted(column, value).is_ok(), "{column}");
     }
+    // Experts are judged apart.
+    let apart = predicted("experts", "8").expect_err("it is judged apart").0;
+    assert_eq!(apart, "mixtures of experts are judged apart");
     let wide = predicted("head_dim", "256").expect("it is modelled");
     assert_eq!(wide.job.transformer.head_width, 256);
 }

@@ -99,10 +99,6 @@ fn networks_that_are_not_modelled_are_refused() {
         "errors_in_config_json",
         vec![
             ("a mixture of experts", with("\"num_local_experts\": 8")),
-            (
-                "a mixture of experts by its type",
-                check(&QWEN2.replace("qwen2", "mixtral")),
-            ),
             ("latent attention", with("\"kv_lora_rank\": 512")),
             (
                 "multi-token prediction",

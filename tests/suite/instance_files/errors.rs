@@ -183,10 +183,6 @@ fn in_values() {
                 from_text(&good_but("", "[search]\ntensor_parallel = \"8\"")),
             ),
             (
-                "expert parallelism",
-                from_text(&good_but("", "[search]\nexpert_parallel = 8")),
-            ),
-            (
                 "everything forbidden",
                 from_text(&good_but("", "[[search.forbid]]")),
             ),
