@@ -274,7 +274,7 @@ fn fixtures() -> Vec<(&'static str, Request)> {
                 facts,
                 ..Stated::default()
             },
-            time_limit: Duration::from_secs(60),
+            time_limit: Duration::from_mins(1),
         }
     };
     vec![
@@ -406,7 +406,7 @@ fn a_repair_is_the_least_change() {
         --micro-batch-size 3 \\\n --global-batch-size 64\n";
     let path = written("repair.sh", text);
     let mut request = fixtures().swap_remove(0).1;
-    request.time_limit = Duration::from_secs(60);
+    request.time_limit = Duration::from_mins(1);
     let document = checked(&path, &request);
     let repair = document.repair.expect("another micro-batch is legal");
     assert!(repair.change.contains("micro-batch"), "{repair:?}");
