@@ -33,7 +33,7 @@ fn finding(facts: &Facts, problem: &Problem) -> Finding {
 
 /// A layout that cannot be read, for a reason that no rule names.
 pub(super) fn no_layout(facts: &Facts, cause: String) -> Finding {
-    Finding::new(Level::Error, "layers_cover_stages", cause)
+    Finding::new(Level::Error, Rule::LayersCoverStages.as_str(), cause)
         .at(facts, columns(Axis::PipelineParallel))
 }
 
@@ -41,7 +41,8 @@ pub(super) fn no_layout(facts: &Facts, cause: String) -> Finding {
 pub(super) fn beyond_any_cluster(facts: &Facts, gpus: u64) -> Finding {
     let text =
         format!("the degrees multiply to {gpus} GPUs, or a stage has thousands of model chunks");
-    Finding::new(Level::Error, "gpu_count", text).at(facts, columns(Axis::TensorParallel))
+    Finding::new(Level::Error, Rule::GpuCount.as_str(), text)
+        .at(facts, columns(Axis::TensorParallel))
 }
 
 /// The rules that a layout breaks, as far as what they read is known.

@@ -26,6 +26,7 @@ use crate::plan::Evaluated;
 use crate::planner::{self, Deadline, PlanError, PlanOptions};
 use crate::report::document::PredictionDocument;
 use crate::report::layout_text;
+use crate::rules::Rule;
 
 /// What is known beside the file, and how long to search.
 #[derive(Debug, Default)]
@@ -96,7 +97,7 @@ pub fn check(path: &Path, request: &Request) -> Result<CheckDocument, CheckError
     if known.is_layout() {
         document.layout = Some(layout_text::line(&layout));
     }
-    let cut = "layers_cover_stages";
+    let cut = Rule::LayersCoverStages.as_str();
     let is_whole = !document
         .findings
         .iter()

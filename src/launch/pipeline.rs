@@ -5,6 +5,7 @@ use super::layout::{LAYERS, counts};
 use crate::axis::FlaggedCombination;
 use crate::cost_model::pipeline::chunks_in_order;
 use crate::layout::Combination;
+use crate::rules::Rule;
 
 /// Most model chunks of a pipeline: a layer each of any network.
 const MOST_CHUNKS: u64 = 1 << 16;
@@ -48,7 +49,7 @@ pub(crate) fn equal_stages(
     let message =
         format!("{layers} layers do not divide among {stages} pipeline stages: {what_happens}");
     facts.problems.push(Problem {
-        rule: "layers_cover_stages",
+        rule: Rule::LayersCoverStages.as_str(),
         message,
         repair: repair.to_owned(),
         source,

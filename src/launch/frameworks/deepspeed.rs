@@ -7,6 +7,7 @@ use crate::launch::dialect::{
 };
 use crate::launch::facts::{Facts, Problem};
 use crate::launch::settings::Settings;
+use crate::rules::Rule;
 
 pub(super) const LIMITS: Limits = Limits {
     values: &[
@@ -169,7 +170,7 @@ pub(super) fn batches(facts: &mut Facts) {
             facts.note("data_parallel", Some(batch / each));
         } else {
             facts.problems.push(Problem {
-                rule: "global_batch_divisible",
+                rule: Rule::GlobalBatchDivisible.as_str(),
                 message: format!(
                     "a batch of {batch} is not a multiple of micro-batch x accumulation, {each}"
                 ),

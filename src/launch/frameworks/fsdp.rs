@@ -4,6 +4,7 @@
 use crate::framework::CheckpointRule;
 use crate::launch::dialect::Limits;
 use crate::launch::facts::{Facts, Problem};
+use crate::rules::Rule;
 
 const SOURCE: &str = "Accelerate, `parallelism_config.py`";
 
@@ -97,7 +98,7 @@ pub(super) fn neutral(facts: &mut Facts) {
     let mesh = replicas.map(|replicas| replicas.saturating_mul(others));
     if let Some((gpus, mesh)) = gpus.zip(mesh).filter(|(gpus, mesh)| gpus != mesh) {
         facts.problems.push(Problem {
-            rule: "gpu_count",
+            rule: Rule::GpuCount.as_str(),
             message: format!("the sizes of the mesh multiply to {mesh}, the job has {gpus} GPUs"),
             repair: format!("make replicas x shards x context x tensor {gpus}"),
             source: SOURCE,

@@ -6,6 +6,7 @@ use crate::launch::facts::{Facts, Problem};
 use crate::launch::layout::{LAYERS, RECOMPUTED, counts, numbers};
 use crate::launch::pipeline::{chunks, equal_stages, nearest_divisors};
 use crate::layout::Checkpointing;
+use crate::rules::Rule;
 
 const ARGUMENTS: &str = "Megatron-LM, `megatron/training/arguments.py`";
 const CONFIG: &str = "Megatron-LM, `core/transformer/transformer_config.py`";
@@ -119,7 +120,7 @@ pub(super) fn interleaving(facts: &Facts) -> Option<Problem> {
         format!("set --microbatch-group-size-per-virtual-pipeline-stage {group}")
     };
     Some(Problem {
-        rule: "interleaving_micro_batches",
+        rule: Rule::InterleavingMicroBatches.as_str(),
         message,
         repair,
         source: "Megatron-LM, `core/pipeline_parallel/schedules.py`, `microbatch_group_size_per_vp_stage`",
@@ -256,7 +257,7 @@ fn uneven_chunks(facts: &mut Facts, layers: u64, stages: u64) {
     let known = facts.number("layers").is_some();
     if known && layers.is_multiple_of(stages) && !on_a_stage.is_multiple_of(chunks) {
         facts.problems.push(Problem {
-            rule: "layers_cover_stages",
+            rule: Rule::LayersCoverStages.as_str(),
             message: format!(
                 "{on_a_stage} layers on a stage do not divide among {chunks} model chunks"
             ),
@@ -275,7 +276,7 @@ fn string_neutral(facts: &mut Facts, string: &str, stages: u64) {
         chunks_of_string(string).filter(|chunks| (chunks.len() as u64).is_multiple_of(stages));
     let Some(chunks) = chunks else {
         facts.problems.push(Problem {
-            rule: "layers_cover_stages",
+            rule: Rule::LayersCoverStages.as_str(),
             message: format!("`{string}` does not list a multiple of {stages} pipeline stages"),
             repair:
                 "separate stages by `|`, with `E`, `t`, `m` and `L` between and `x*n` for repeats"
@@ -303,7 +304,7 @@ fn listed(facts: &mut Facts, layers: &[u32], column: &'static str) {
     let sum = layers.iter().map(|&count| u64::from(count)).sum::<u64>();
     if let Some(all) = facts.number("layers").filter(|&all| all != sum) {
         facts.problems.push(Problem {
-            rule: "layers_cover_stages",
+            rule: Rule::LayersCoverStages.as_str(),
             message: format!("the stages hold {sum} layers, the network has {all}"),
             repair: format!("list {all} layers in all"),
             source: ARGUMENTS,
@@ -328,7 +329,7 @@ fn ends_neutral(facts: &mut Facts, stages: u64) {
         };
     if !divides || !(2..=1 << 16).contains(&stages) {
         facts.problems.push(Problem {
-            rule: "layers_cover_stages",
+            rule: Rule::LayersCoverStages.as_str(),
             message: format!(
                 "of {layers} layers, first and last stage take {given}: {rest} do not divide among the other {middle}"
             ),
@@ -356,7 +357,7 @@ fn counted_neutral(facts: &mut Facts, stages: u64, [embedding, loss]: [bool; 2])
     let all = layers + u64::from(embedding) + u64::from(loss);
     if !all.is_multiple_of(stages) || stages > 1 << 16 {
         facts.problems.push(Problem {
-            rule: "layers_cover_stages",
+            rule: Rule::LayersCoverStages.as_str(),
             message: format!(
                 "{layers} layers with embedding or loss counted are {all}, which do not divide among {stages} stages"
             ),

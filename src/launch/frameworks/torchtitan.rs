@@ -8,6 +8,7 @@ use crate::launch::facts::{Facts, Problem};
 use crate::launch::layout::{LAYERS, counts, numbers};
 use crate::launch::pipeline::{chunks, even};
 use crate::launch::settings::Settings;
+use crate::rules::Rule;
 
 pub(super) const DIALECT: Dialect = Dialect {
     name: "torchtitan",
@@ -207,7 +208,7 @@ fn neutral(settings: &Settings, facts: &mut Facts) {
         && !local.is_multiple_of(micro)
     {
         facts.problems.push(Problem {
-            rule: "global_batch_divisible",
+            rule: Rule::GlobalBatchDivisible.as_str(),
             message: format!(
                 "a local batch of {local} does not divide into pipeline micro-batches of {micro}"
             ),
