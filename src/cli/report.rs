@@ -69,12 +69,18 @@ pub(crate) fn run(arguments: &ReportArguments) -> Result<u8> {
     if let Some(layout) = &layout {
         is_of_this_version(&instance, layout, &answer)?;
     }
+    if let Some(file) = &arguments.output {
+        let page = page(
+            arguments,
+            &instance,
+            layout.as_ref(),
+            &answer,
+            timeline.clone(),
+        )?;
+        files::write(file, &page)?;
+    }
     if let Some(file) = &arguments.trace {
         write_trace(file, &answer, timeline.as_ref())?;
-    }
-    if let Some(file) = &arguments.output {
-        let page = page(arguments, &instance, layout.as_ref(), &answer, timeline)?;
-        files::write(file, &page)?;
     }
     Ok(SOLVED)
 }

@@ -167,6 +167,7 @@ fn nothing_overflows_on_a_phone_or_a_screen() {
                     "--headless",
                     "--no-sandbox",
                     "--disable-gpu",
+                    "--hide-scrollbars",
                     "--enable-logging=stderr",
                 ])
                 .args([

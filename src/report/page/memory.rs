@@ -6,6 +6,7 @@ use super::super::document::{StageDocument, StageMemoryDocument};
 use super::super::number::gib;
 use super::{Choice, Part, bar, legend, span};
 use crate::cost_model::components::MemoryComponent;
+use crate::layout::Schedule;
 
 /// Lines up to which all groups of stages are drawn.
 const MOST: usize = 24;
@@ -22,19 +23,39 @@ pub(super) fn section(choice: &Choice) -> Markup {
         @for (at, group) in groups.iter().enumerate() {
             @if shown(at) { (group.bar(&memory.stages[group.first], scale, capacity)) }
             @else if at == MOST / 2 {
-                p.small { (format!("\u{2026} {middle} further groups of stages, whose peaks lie below the highest shown or beside it \u{2026}")) }
+                p.small { (left_out(&groups[MOST / 2..MOST / 2 + middle], &memory.stages)) }
             }
         }
+    };
+    let more = match choice.document.combination.schedule {
+        Schedule::OneForwardOneBackward if memory.stages.len() > 1 => {
+            " Early stages keep the activations of more micro-batches than late ones."
+        }
+        _ => "",
     };
     super::section(
         "Memory of each GPU",
         &format!(
             "Each bar is the peak of one GPU of a pipeline stage, part by part; alike neighbours share a bar. The red \
-             line is the {} GiB that a training process can use. Early stages keep the activations of more \
-             micro-batches than late ones.",
-            gib(capacity)
+             line is the {} GiB that a training process can use.{}",
+            gib(capacity),
+            more
         ),
         &figure,
+    )
+}
+
+/// What stands for the groups that are not drawn.
+fn left_out(groups: &[Group], memory: &[StageMemoryDocument]) -> String {
+    let peaks = groups.iter().map(|group| memory[group.first].peak_gib);
+    let (least, most) = peaks.fold((f64::INFINITY, 0.0_f64), |(least, most), peak| {
+        (least.min(peak), most.max(peak))
+    });
+    format!(
+        "\u{2026} {} further groups of stages, with peaks from {} to {} GiB \u{2026}",
+        groups.len(),
+        gib(least),
+        gib(most)
     )
 }
 

@@ -94,10 +94,12 @@ impl Page<'_> {
     fn title(&self) -> String {
         let job = &self.answer.job;
         let gpus = grouped(u64::from(job.gpus));
-        format!(
-            "How to train {} on {gpus} {} GPUs",
-            job.model, job.accelerator
-        )
+        let how = if self.answer.layout.is_some() {
+            "How to train"
+        } else {
+            "Training"
+        };
+        format!("{how} {} on {gpus} {} GPUs", job.model, job.accelerator)
     }
 
     fn choice(&self) -> Option<Choice<'_>> {

@@ -28,8 +28,16 @@ fn alternatives(choice: &Choice) -> Markup {
             risk(prediction.oom_probability),
         ]
     };
-    let mut rows: Vec<Vec<String>> = answer.alternatives.iter().map(|it| row(it, "")).collect();
-    rows.extend(answer.safer.iter().map(|it| row(it, "safer: ")));
+    let safer = answer.safer.as_ref();
+    let is_safer = |other: &NeighbourDocument| {
+        safer.is_some_and(|safer| safer.evaluated.layout == other.evaluated.layout)
+    };
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for other in &answer.alternatives {
+        rows.push(row(other, if is_safer(other) { "safer: " } else { "" }));
+    }
+    let unlisted = safer.filter(|_| !answer.alternatives.iter().any(is_safer));
+    rows.extend(unlisted.map(|it| row(it, "safer: ")));
     section(
         "The next best layouts",
         "What each changes in the chosen layout, and what that does. One that is hardly slower may suit you better: \

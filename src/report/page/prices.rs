@@ -36,27 +36,45 @@ pub(super) fn section(page: &Page) -> Markup {
     };
     let figure = html! {
         @for offer in &gains {
-            @let gain = offer.gain.unwrap_or(0.0);
-            (bar(
-                &name(offer),
-                &[Part {
-                    class: if gain < 0.0 { "c7" } else { "c3" }.to_owned(),
-                    share: if largest > 0.0 { gain.abs() / largest } else { 0.0 },
-                    title: String::new(),
-                }],
-                &offer.gain.map_or_else(|| "fits".to_owned(), |gain| format!("{}{} tokens/s", if gain < 0.0 { "\u{2212}" } else { "+" }, percent(gain.abs()))),
-                None,
-            ))
+            @match offer.gain {
+                Some(gain) => (gained(&name(offer), gain, largest)),
+                None => div { b { (name(offer)) } },
+            }
             @if let Some(layout) = layout(offer) { p.small { "with " (layout) } }
         }
         @if !none.is_empty() { p.small { (without_gain(&none)) } }
     };
-    super::section(
-        "What would help",
-        "Each change was made to the job, and the job solved again. The bar is the gain in tokens per second over all \
-         GPUs; below it stands what the best layout then does otherwise.",
-        &figure,
-    )
+    let reading = match today {
+        Some(_) => {
+            "Each change was made to the job, and the job solved again. The bar is the gain in tokens per second over \
+             all GPUs; below it stands what the best layout then does otherwise."
+        }
+        None => {
+            "Each change was made to the job, and the job solved again. These make a layout possible; below each stands \
+             the best one."
+        }
+    };
+    super::section("What would help", reading, &figure)
+}
+
+/// A gain in speed, beside the largest.
+fn gained(name: &str, gain: f64, largest: f64) -> Markup {
+    let (class, sign) = if gain < 0.0 {
+        ("c7", "\u{2212}")
+    } else {
+        ("c3", "+")
+    };
+    let part = Part {
+        class: class.to_owned(),
+        share: if largest > 0.0 {
+            gain.abs() / largest
+        } else {
+            0.0
+        },
+        title: String::new(),
+    };
+    let amount = format!("{sign}{} tokens/s", percent(gain.abs()));
+    bar(name, &[part], &amount, None)
 }
 
 /// The changes that buy nothing, and those that were not solved in time.

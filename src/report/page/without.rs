@@ -6,6 +6,7 @@ use super::super::layout_text::candidate_line;
 use super::super::notes::proof_note;
 use super::{Page, prices, section};
 use crate::plan::Status;
+use crate::rules;
 
 pub(super) fn sections(page: &Page) -> Markup {
     let answer = page.answer;
@@ -17,7 +18,7 @@ pub(super) fn sections(page: &Page) -> Markup {
     let clashing = infeasibility.clashing_rules.iter();
     let nearest = infeasibility.nearest.as_ref();
     let figure = html! {
-        ul { @for rule in clashing { li { code { (rule) } } } }
+        ul { @for rule in clashing { li { code { (rule) } (demand(rule)) } } }
         @if let Some(nearest) = nearest {
             p { "The layout nearest to being possible, and what it breaks:" }
             p.layout { (candidate_line(&nearest.candidate)) }
@@ -37,5 +38,16 @@ pub(super) fn sections(page: &Page) -> Markup {
             &figure,
         ))
         (prices::section(page))
+    }
+}
+
+/// What a rule demands, where its name says too little.
+fn demand(name: &str) -> String {
+    let mut rules = rules::ALL.iter();
+    let rule = rules.find(|rule| rule.as_str() == name);
+    let demands = rule.map_or("", |rule| rule.definition().demands);
+    match demands {
+        "" => String::new(),
+        demands => format!(": {demands}"),
     }
 }
