@@ -123,14 +123,11 @@ fn page(
     timeline: Option<Timeline>,
 ) -> Result<String> {
     let deadline = Deadline::after(Some(arguments.time_limit));
-    let (degrees, prices) = match arguments.quick {
-        true => (None, None),
-        false => (
-            layout
-                .map(|_| degrees_of(instance, deadline.part(2)))
-                .transpose()?,
-            Some(prices(instance, deadline)?),
-        ),
+    let (degrees, prices) = if arguments.quick {
+        (None, None)
+    } else {
+        let degrees = layout.map(|_| degrees_of(instance, deadline.part(2)));
+        (degrees.transpose()?, Some(prices(instance, deadline)?))
     };
     let page = Page {
         answer,

@@ -11,6 +11,7 @@ use std::ops::Range;
 use crate::cost_model::pipeline::chunks_in_order;
 use crate::cost_model::{Costs, StageWork, stage_works};
 use crate::layout::Layout;
+use crate::quantity::Seconds;
 
 pub use schedule::{Pass, PassKind, Pipeline};
 
@@ -173,7 +174,7 @@ fn durations(
     layers: u32,
     chunks: impl Iterator<Item = u32>,
 ) -> Vec<Durations> {
-    let [all, recompute, head] = [work.all, work.recompute, work.head].map(|it| it.value());
+    let [all, recompute, head] = [work.all, work.recompute, work.head].map(Seconds::value);
     let chunks = (1..).zip(chunks);
     let durations = chunks.map(|(number, own)| {
         let share = f64::from(own) / f64::from(layers.max(1));

@@ -194,7 +194,11 @@ impl Place {
         if one.stage_ranks() < self.node && one.pipeline_parallel > 1 {
             places.push(place("PP", rank / one.stage_ranks()));
         }
-        let class = if copy % 2 == 0 { "gpu even" } else { "gpu odd" };
+        let class = if copy.is_multiple_of(2) {
+            "gpu even"
+        } else {
+            "gpu odd"
+        };
         html! { div class=(class) { b { (grouped(rank)) } (places.join(" ")) } }
     }
 }

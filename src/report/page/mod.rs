@@ -190,10 +190,10 @@ fn table(headings: &[&str], rows: &[Vec<String>]) -> Markup {
 
 /// `3`, or `3-17` for several.
 fn span(first: u64, last: u64) -> String {
-    match first == last {
-        true => grouped(first),
-        false => format!("{}\u{2013}{}", grouped(first), grouped(last)),
+    if first == last {
+        return grouped(first);
     }
+    format!("{}\u{2013}{}", grouped(first), grouped(last))
 }
 
 #[cfg(test)]

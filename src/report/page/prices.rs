@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::super::document::OfferDocument;
+use super::super::document::{LayoutDocument, OfferDocument};
 use super::super::layout_text::{brief, brief_difference};
 use super::super::number::{counted, percent};
 use super::{Page, Part, bar};
@@ -16,7 +16,7 @@ pub(super) fn section(page: &Page) -> Markup {
     let Some(prices) = &page.prices else {
         return html! {};
     };
-    let today = prices.today.layout.as_ref().map(|it| it.layout());
+    let today = prices.today.layout.as_ref().map(LayoutDocument::layout);
     let (gains, none): (Vec<_>, Vec<_>) = prices.offers.iter().partition(|offer| {
         offer.best.layout.is_some() && offer.gain.is_none_or(|gain| gain.abs() >= NO_GAIN)
     });
