@@ -11,6 +11,7 @@ use crate::plan::Evaluated;
 use crate::report::document::{Document, PredictionDocument, rounded};
 use crate::report::style::{Meaning, Style, wrap};
 use crate::report::{Answer, layout_text, number};
+use crate::rules::Rule;
 
 /// What was found in a launch file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -163,7 +164,7 @@ impl CheckDocument {
         let errors = || self.findings.iter().filter(|it| it.level == Level::Error);
         self.verdict = if errors().next().is_none() {
             Verdict::Fine
-        } else if errors().all(|it| it.rule.starts_with("memory_capacity")) {
+        } else if errors().all(|it| it.rule.starts_with(Rule::MemoryCapacity.as_str())) {
             Verdict::DoesNotFit
         } else {
             Verdict::Broken

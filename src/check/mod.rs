@@ -139,7 +139,7 @@ fn predict(
 ) -> Result<(), CheckError> {
     let own = planner::evaluate(there, layout);
     let is_broken = document.findings.iter().any(|it| it.level == Level::Error);
-    let outgrows = |it: &Finding| it.rule.starts_with("memory_capacity");
+    let outgrows = |it: &Finding| it.rule.starts_with(Rule::MemoryCapacity.as_str());
     let is_legal = !document
         .findings
         .iter()

@@ -87,7 +87,7 @@ pub(super) fn neutral(facts: &mut Facts) {
     );
     if copies.unwrap_or(1) > 1 && shards == Some(1) && others > 1 {
         facts.problems.push(Problem {
-            rule: "framework_supports",
+            rule: Rule::FrameworkSupports.as_str(),
             message: "tensor or context parallelism with replicas needs several shards".to_owned(),
             repair: "set the shard size to 2 or more, or tensor and context parallelism to 1"
                 .to_owned(),

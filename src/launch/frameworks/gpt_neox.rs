@@ -9,6 +9,7 @@ use crate::launch::dialect::{
 use crate::launch::facts::{Facts, Problem};
 use crate::launch::pipeline::equal_stages;
 use crate::launch::settings::Settings;
+use crate::rules::Rule;
 
 pub(super) const DIALECT: Dialect = Dialect {
     name: "gpt-neox",
@@ -277,7 +278,7 @@ fn neutral(_: &Settings, facts: &mut Facts) {
     let stages = facts.number("neox_stages").unwrap_or(0);
     if stages > 0 && matches!(facts.text("sharding"), Some("zero-2" | "zero-3")) {
         facts.problems.push(Problem {
-            rule: "framework_supports",
+            rule: Rule::FrameworkSupports.as_str(),
             message: format!("ZeRO-2 and ZeRO-3 need `pipe_parallel_size` 0, not {stages}"),
             repair: "set \"stage\": 1, or pipe_parallel_size 0".to_owned(),
             source: "GPT-NeoX, README; DeepSpeed, `runtime/pipe/engine.py`",
