@@ -20,7 +20,7 @@ use crate::quantity::BytesPerSecond;
 use crate::transformer::FeedForward;
 use crate::workload::{FlopConvention, Optimizer, Precision, USUAL_IMBALANCE, Workload};
 
-use super::network::{demand_modelled, transformer};
+use super::network::{demand_modelled, has_experts, transformer};
 use super::record::{Run, Status};
 use super::setups::Setup;
 
@@ -459,18 +459,20 @@ fn cell(run: &Run, framework: &Framework) -> Result<Combination, Skip> {
     let usually_split = framework.usual_sequence_parallel == SequenceParallel::On;
     let split = run.sequence_parallel.unwrap_or(usually_split) && tensor_parallel > 1;
     let usually_one = |degree: Option<u32>| degree.unwrap_or(1).max(1);
+    // A dense network has none to spread, whatever the default of its framework.
+    let of_experts = |degree: u32| if has_experts(run) { degree } else { 1 };
     Ok(Combination {
         tensor_parallel,
         pipeline_parallel: stated(run.pipeline_parallel, "pipeline-parallel degree")?,
         data_parallel: stated(run.data_parallel, "data-parallel degree")?,
         context_parallel: usually_one(run.context_parallel),
-        expert_parallel: usually_one(run.expert_parallel),
-        expert_tensor_parallel: run.expert_tensor_parallel.unwrap_or({
+        expert_parallel: of_experts(usually_one(run.expert_parallel)),
+        expert_tensor_parallel: of_experts(run.expert_tensor_parallel.unwrap_or({
             match framework.usual_expert_tensor_parallel {
                 ExpertSplit::One => 1,
                 ExpertSplit::TensorParallel => tensor_parallel,
             }
-        }),
+        })),
         virtual_stages: usually_one(run.virtual_stages),
         micro_batch: stated(run.micro_batch, "micro-batch")?,
         sequence_parallel: if split {
