@@ -443,16 +443,15 @@ fn cuts(table: &CostTable, combination: &Combination) -> Vec<Cut> {
         .collect()
 }
 
-/// Any cut that leaves no model chunk empty, or any at all where that is no rule.
+/// Any cut that leaves no model chunk empty, or any at all where that is no rule; the first stage has the
+/// leading layers of another kind in any case.
 fn open(table: &CostTable, combination: &Combination) -> Cut {
     let any = any_cut(table);
-    let fewest = |stage: u32| {
-        if any {
-            0
-        } else {
-            let transformer = &table.instance.job.transformer;
-            i64::from(fewest_layers(transformer, combination, stage))
-        }
+    let transformer = &table.instance.job.transformer;
+    let fewest = |stage: u32| match (any, stage) {
+        (true, 0) => i64::from(transformer.order().leading),
+        (true, _) => 0,
+        (false, _) => i64::from(fewest_layers(transformer, combination, stage)),
     };
     Cut::Open((0..combination.pipeline_parallel).map(fewest).collect())
 }
