@@ -48,14 +48,20 @@ pub fn evaluate(job: &Job, costs: &Costs, stages: &[Stage]) -> Prediction {
 /// How experts are used by a layout that takes `step_time`.
 fn experts(job: &Job, costs: &Costs, stages: &[Stage], step_time: Seconds) -> Option<ExpertUse> {
     let share = Rank::new(job, &costs.combination).experts?;
-    let mut balanced = job.clone();
-    balanced.workload.load_imbalance = 1.0;
-    let balanced = Costs::exact(&balanced, &costs.combination);
+    let load_imbalance = job.workload.load_imbalance;
+    let imbalance = if load_imbalance > 1.0 {
+        let mut balanced = job.clone();
+        balanced.workload.load_imbalance = 1.0;
+        let balanced = Costs::exact(&balanced, &costs.combination);
+        step_time - duration(&balanced, stages)
+    } else {
+        Seconds::ZERO
+    };
     Some(ExpertUse {
         per_gpu: share.local,
         tokens_each: share.rows_each(),
-        load_imbalance: job.workload.load_imbalance,
-        imbalance: step_time - duration(&balanced, stages),
+        load_imbalance,
+        imbalance,
     })
 }
 
