@@ -1,6 +1,7 @@
 //! The YAML of `accelerate launch`, which TRL uses (`parallelism_config.py`, `commands/config/`, 1.10). Micro-batch
 //! and accumulation are arguments of the trainer.
 
+use super::deepspeed;
 use super::fsdp;
 use crate::launch::dialect::{
     Dialect, Launcher, Syntax, always, number, release, switch, text, words,
@@ -57,12 +58,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         words(
             "deepspeed_config.zero_stage",
             "sharding",
-            &[
-                ("zero-0", "0"),
-                ("zero-1", "1"),
-                ("zero-2", "2"),
-                ("zero-3", "3"),
-            ],
+            deepspeed::ZERO_STAGES,
         ),
         number(
             "deepspeed_config.gradient_accumulation_steps",

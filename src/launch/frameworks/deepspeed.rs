@@ -22,6 +22,14 @@ pub(super) const LIMITS: Limits = Limits {
     ..Limits::NONE
 };
 
+/// Its stages of ZeRO.
+pub(super) const ZERO_STAGES: &[(&str, &str)] = &[
+    ("zero-0", "0"),
+    ("zero-1", "1"),
+    ("zero-2", "2"),
+    ("zero-3", "3"),
+];
+
 pub(super) const DIALECT: Dialect = Dialect {
     name: "deepspeed",
     title: "DeepSpeed",
@@ -59,17 +67,7 @@ const ROWS: &[Row] = &[
     number("train_batch_size", "global_batch"),
     number("train_micro_batch_size_per_gpu", "micro_batch"),
     number("gradient_accumulation_steps", "accumulation"),
-    words(
-        "zero_optimization.stage",
-        "sharding",
-        &[
-            ("zero-0", "0"),
-            ("zero-1", "1"),
-            ("zero-2", "2"),
-            ("zero-3", "3"),
-        ],
-    )
-    .or("0"),
+    words("zero_optimization.stage", "sharding", ZERO_STAGES).or("0"),
     switch("zero_optimization.overlap_comm", "deepspeed_overlap"),
     number("tensor_parallel.autotp_size", "deepspeed_tensor").or("1"),
     number("sequence_parallel_size", "deepspeed_ulysses").or("1"),

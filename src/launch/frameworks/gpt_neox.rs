@@ -35,12 +35,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         words(
             "zero_optimization.stage",
             "sharding",
-            &[
-                ("zero-0", "0"),
-                ("zero-1", "1"),
-                ("zero-2", "2"),
-                ("zero-3", "3"),
-            ],
+            deepspeed::ZERO_STAGES,
         )
         .or("0"),
         number("train_batch_size|train-batch-size", "global_batch"),

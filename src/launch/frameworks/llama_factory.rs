@@ -7,19 +7,10 @@ use crate::launch::dialect::{
 };
 use crate::launch::facts::Facts;
 
-const LIMITS: Limits = Limits {
-    values: &[
-        ("tensor_parallel", "1"),
-        ("pipeline_parallel", "1"),
-        ("virtual_stages", "1"),
-        ("context_parallel", "1"),
-        ("sequence_parallel", "off"),
-        ("checkpointing", "none full"),
-        ("schedule", "1f1b"),
-        ("attention_kernel", "torch flash-attention-2"),
-    ],
-    ..deepspeed::LIMITS
-};
+const LIMITS: Limits = deepspeed::LIMITS.further(&[
+    ("tensor_parallel", "1"),
+    ("attention_kernel", "torch flash-attention-2"),
+]);
 
 pub(super) const DIALECT: Dialect = Dialect {
     name: "llama-factory",
@@ -54,12 +45,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         words(
             "deepspeed.zero_optimization.stage",
             "sharding",
-            &[
-                ("zero-0", "0"),
-                ("zero-1", "1"),
-                ("zero-2", "2"),
-                ("zero-3", "3"),
-            ],
+            deepspeed::ZERO_STAGES,
         ),
         text("deepspeed.train_batch_size", "factory_batch"),
         text("deepspeed.train_micro_batch_size_per_gpu", "factory_micro"),

@@ -1,5 +1,6 @@
 //! Command-line flags of Megatron-DeepSpeed (`megatron/arguments.py`, main branch of July 2025).
 
+use super::deepspeed;
 use crate::framework::{CheckpointRule, Partition};
 use crate::launch::dialect::{
     Dialect, Launcher, Limits, Syntax, always, number, release, switch, text, words,
@@ -31,17 +32,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         switch("no_pipeline_parallel", "mds_no_pipeline"),
         number("ds_sequence_parallel_size", "mds_ulysses").or("1"),
         switch("sequence_parallel", "sequence_parallel"),
-        words(
-            "zero_stage",
-            "sharding",
-            &[
-                ("zero-0", "0"),
-                ("zero-1", "1"),
-                ("zero-2", "2"),
-                ("zero-3", "3"),
-            ],
-        )
-        .or("1"),
+        words("zero_stage", "sharding", deepspeed::ZERO_STAGES).or("1"),
         number("micro_batch_size", "micro_batch"),
         number("global_batch_size", "global_batch"),
         number("seq_length", "seq_len"),
